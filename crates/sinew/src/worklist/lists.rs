@@ -18,7 +18,7 @@
 //! Each list publishes the number of its lowest bucket, and all lists share a *hint*: a number that
 //! is usually the lowest of these. A worker compares the hint with its own lowest bucket before it
 //! takes units. If the hint is lower, the worker looks at all lists, and steals half of the lowest
-//! bucket, or raises the hint if there is none. So workers look at each other's lists only when
+//! bucket if it is not small, or raises the hint if there is none. So workers look at each other's lists only when
 //! they run out of the lowest bucket.
 //!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
@@ -264,8 +264,12 @@ impl<U> Lists<U> {
             let _ = self.hint.compare_exchange(hint, raised, Ordering::Relaxed, Ordering::Relaxed);
             return;
         }
-        let stolen = lowest.with(by.tally, Units::steal);
-        if stolen.len() > 0 {
+        // A few units are not worth a steal, unless there are no others.
+        let (least, idle) = (2 * units::BATCH, preferred.len() == 0);
+        let stolen = lowest.with(by.tally, |list| {
+            (idle || list.first_len() >= least).then(|| list.steal()).filter(|s| s.len() > 0)
+        });
+        if let Some(stolen) = stolen {
             by.tally.steals.add(1);
             by.tally.stolen.add(stolen.len() as u64);
             preferred.with(by.tally, |list| list.append(stolen));

@@ -23,6 +23,32 @@
 //! | swap-retry | a unit is repeated until it commits | after some aborts, the worker tries another unit |
 //! | helper threads | idle cores are not used | helpers run the next unit of a worker ahead, without effects, to warm the cache |
 //!
+//! # Order
+//!
+//! A worker takes the newest unit of its list first. [`Worklist::order`] sets another [`Order`]:
+//! the oldest unit first, or the lowest bucket, by a number that the program gives each unit. The
+//! order matters if a unit that runs too early causes work that a later one makes useless. In a
+//! breadth-first search of a large graph the newest unit first takes hundreds of times as long.
+//!
+//! ```
+//! use sinew::worklist::{Order, Worklist};
+//! use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+//!
+//! // On how few steps is each number reached from 1, by adding 1 or doubling?
+//! let steps: Vec<_> = (0..1_000).map(|_| AtomicU32::new(u32::MAX)).collect();
+//! steps[1].store(0, Relaxed);
+//! let mut reached = Worklist::from(vec![(1, 0)]).order(Order::Fifo);
+//! reached.run_plain(|&(number, so_far), more| {
+//!     for next in [number + 1, 2 * number].into_iter().filter(|&next| next < 1_000) {
+//!         if steps[next].fetch_min(so_far + 1, Relaxed) > so_far + 1 {
+//!             more.push((next, so_far + 1));
+//!         }
+//!     }
+//! })?;
+//! assert_eq!(steps[100].load(Relaxed), 8);
+//! # Ok::<(), sinew::worklist::WorklistError>(())
+//! ```
+//!
 //! # Units that wait
 //!
 //! A unit may call [`retry`](Tx::retry) if it must wait for a change. It is then *parked*: another
@@ -55,6 +81,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `work` | the function of a list, with or without transactions |
+//! | `order`, `units` | the order of units; the units of one list in it |
 //! | `lists`, `local_units`, `parked` | ready units, units that a worker has taken, and waiting units |
 //! | `team` | the participants of a run, and its termination |
 //! | `run`, `run/worker`, `run/helper` | a run, and its slots |
@@ -72,7 +99,7 @@
 //! Transactional Memory" (PhD thesis, University of Edinburgh, 2012). Differences: a unit's result
 //! is folded into its worker's own state after its commit, so there is nothing to undo there. A
 //! worker that keeps failing becomes irrevocable after a bounded number of attempts. Workers
-//! without units leave the run. Long lists are distributed in portions.
+//! without units leave the run. Long lists are distributed in portions. There, lists have no order.
 
 mod error;
 mod footprint;

@@ -109,11 +109,7 @@ impl<U> Units<U> {
                 stack.extend(added);
                 Ok(())
             }
-            Self::Buckets(buckets) => added.fold(Ok(()), |result, unit| {
-                let number = buckets.number(&unit);
-                buckets.push_back(*number.as_ref().unwrap_or(&0), unit);
-                result.and(number.map(drop))
-            }),
+            Self::Buckets(buckets) => buckets.extend(added),
         }
     }
 
@@ -238,10 +234,29 @@ impl<U> Buckets<U> {
     /// The number of a unit's bucket, or the payload of the metric's panic.
     #[inline]
     fn number(&self, unit: &Entry<U>) -> std::thread::Result<u64> {
-        let Some(metric) = &self.metric else { return Ok(0) };
-        // The unit is only read, so it is as whole as the metric leaves it.
-        let number = catch_unwind(AssertUnwindSafe(|| metric(unit.unit())));
-        number.map(|number| number.min(NO_BUCKET - 1))
+        number(self.metric.as_ref(), unit)
+    }
+
+    /// Adds units; see [`Units::extend`].
+    fn extend(&mut self, added: impl Iterator<Item = Entry<U>>) -> std::thread::Result<()> {
+        // Taken out meanwhile: units with the same number are added without a search.
+        let metric = self.metric.take();
+        let numbered = added.map(|unit| (number(metric.as_ref(), &unit), unit));
+        let (mut result, mut last, mut count) = (Ok(()), None, 0);
+        let mut bucket = &mut VecDeque::new();
+        for (number, unit) in numbered {
+            let now = *number.as_ref().unwrap_or(&0);
+            if last != Some(now) {
+                last = Some(now);
+                bucket = self.bucket(now);
+            }
+            bucket.push_back(unit);
+            count += 1;
+            result = result.and(number.map(drop));
+        }
+        self.len += count;
+        self.metric = metric;
+        result
     }
 
     #[inline]
@@ -296,6 +311,15 @@ impl<U> Buckets<U> {
             .filter(|(_, bucket)| !bucket.is_empty())
             .chain(self.others)
     }
+}
+
+/// The number of a unit's bucket, or the payload of the metric's panic.
+#[inline]
+fn number<U>(metric: Option<&Metric<U>>, unit: &Entry<U>) -> std::thread::Result<u64> {
+    let Some(metric) = metric else { return Ok(0) };
+    // The unit is only read, so it is as whole as the metric leaves it.
+    let number = catch_unwind(AssertUnwindSafe(|| metric(unit.unit())));
+    number.map(|number| number.min(NO_BUCKET - 1))
 }
 
 /// Units that are taken from a bucket, the oldest first.

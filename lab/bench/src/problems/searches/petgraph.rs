@@ -22,7 +22,9 @@ fn petgraph(case: &Case) -> &'static Petgraph<(), u32> {
         let edges = (0..graph.nodes() as u32)
             .flat_map(|node| graph.edges_of(node).map(move |(to, length)| (node, to, length)));
         let mut petgraph = Petgraph::with_capacity(graph.nodes(), graph.edges());
-        (0..graph.nodes()).for_each(|_| drop(petgraph.add_node(())));
+        for _ in 0..graph.nodes() {
+            petgraph.add_node(());
+        }
         petgraph.extend_with_edges(edges);
         petgraph
     })
