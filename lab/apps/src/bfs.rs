@@ -1,9 +1,9 @@
 //! Breadth-first search: on how few edges each node of a graph is reached from the first one.
 //!
 //! The parallel version is a worklist without transactions. A unit is a node that was reached on
-//! fewer edges than before; the units with the fewest edges run first. A unit that runs too early
+//! fewer edges than before; the oldest unit runs first, as in a queue. A unit that runs too early
 //! costs a repetition, so the order decides the time: with the worklist's default order, a search
-//! first follows the longest paths.
+//! first follows the longest paths. With priorities, few units run too early, but each costs more.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::problem::{Problem, Solve, Wrong, problem};
 
 pub(crate) const APP: App = App {
     name: "bfs",
-    about: "breadth-first search of a graph: a worklist with priorities",
+    about: "breadth-first search of a graph: a worklist in FIFO order",
     sizes: graph::SIZES,
     demo: "random-200000",
     loops: false,
@@ -87,7 +87,7 @@ impl Solve for Search {
     }
 
     fn parallel(&self, _: &Worker, (): ()) -> Distances {
-        priority(&self.graph)
+        fifo(&self.graph)
     }
 
     fn check(&self, distances: &Distances) -> Result<(), Wrong> {

@@ -17,9 +17,9 @@
 //!
 //! Each list publishes the number of its lowest bucket, and all lists share a *hint*: a number that
 //! is usually the lowest of these. A worker compares the hint with its own lowest bucket before it
-//! takes units. If the hint is lower, the worker looks at all lists, and steals half of the lowest
-//! bucket if it is not small, or raises the hint if there is none. So workers look at each other's lists only when
-//! they run out of the lowest bucket.
+//! takes units. If the hint is lower, the worker looks at all lists. It steals half of the lowest
+//! bucket if that is not small, or raises the hint if no bucket is lower than its own. So workers
+//! look at each other's lists only when they run out of the lowest bucket.
 //!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
 //! (2012), sections 3.2.2 and 5.1.1.
@@ -300,10 +300,11 @@ impl<U> Lists<U> {
                 list.with(by.tally, |units| {
                     // Leaves units for others, unless no other worker takes from this list.
                     let several = by.stealing || from.stealing;
-                    let count = if several {
-                        units::batch(missing, units.first_len(), by.max_batch)
-                    } else {
-                        missing
+                    let (first, most) = (units.first_len(), by.max_batch);
+                    let count = match several {
+                        true if self.has_portions => units::batch(missing, first, most),
+                        true => units::bucket_batch(missing, first, most, by.alone),
+                        false => missing,
                     };
                     local.take(units, count);
                 });

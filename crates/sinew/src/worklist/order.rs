@@ -41,9 +41,10 @@ pub enum Order<U> {
 pub type Metric<U> = Arc<dyn Fn(&U) -> u64 + Send + Sync>;
 
 impl<U> Order<U> {
-    /// Units of lower buckets first. `bucket` returns the number of a unit's bucket, and is called
-    /// once when the unit enters the list. Units with the same number are in any order, so the
-    /// width of the buckets is the program's choice: divide a distance by it.
+    /// Units of lower buckets first. `bucket` returns the number of a unit's bucket. It is called
+    /// under a lock when the unit enters the list, or returns to it, so it should be short. Units
+    /// with the same number are in any order, so the width of the buckets is the program's choice:
+    /// divide a distance by it.
     ///
     /// Wide buckets cost less; narrow ones run fewer units too early. A panic of `bucket` is a
     /// panic of the run that called it.

@@ -239,24 +239,46 @@ impl<U> Buckets<U> {
 
     /// Adds units; see [`Units::extend`].
     fn extend(&mut self, added: impl Iterator<Item = Entry<U>>) -> std::thread::Result<()> {
-        // Taken out meanwhile: units with the same number are added without a search.
-        let metric = self.metric.take();
-        let numbered = added.map(|unit| (number(metric.as_ref(), &unit), unit));
-        let (mut result, mut last, mut count) = (Ok(()), None, 0);
-        let mut bucket = &mut VecDeque::new();
-        for (number, unit) in numbered {
-            let now = *number.as_ref().unwrap_or(&0);
-            if last != Some(now) {
-                last = Some(now);
-                bucket = self.bucket(now);
+        let Some(metric) = self.metric.take() else {
+            self.first.extend(added);
+            self.len = self.first.len();
+            return Ok(());
+        };
+        let (mut count, mut unnumbered, mut result) = (0, None, Ok(()));
+        let mut added = added.inspect(|_| count += 1);
+        // Panics are caught around all units, since to do so for each takes longer than the metric.
+        while let Err(payload) = catch_unwind(AssertUnwindSafe(|| {
+            self.extend_by(&metric, &mut added, &mut unnumbered);
+        })) {
+            result = result.and(Err(payload));
+            if let Some(unit) = unnumbered.take() {
+                self.bucket(0).push_back(unit);
             }
-            bucket.push_back(unit);
-            count += 1;
-            result = result.and(number.map(drop));
         }
+        drop(added);
         self.len += count;
-        self.metric = metric;
+        self.metric = Some(metric);
         result
+    }
+
+    /// Adds units by their numbers. While `metric` has a unit, it is in `unnumbered`.
+    #[inline]
+    fn extend_by(
+        &mut self,
+        metric: &Metric<U>,
+        added: &mut impl Iterator<Item = Entry<U>>,
+        unnumbered: &mut Option<Entry<U>>,
+    ) {
+        // Units with the same number are added without another search.
+        let (mut last, mut bucket) = (None, &mut VecDeque::new());
+        for unit in added {
+            let number = metric(unnumbered.insert(unit).unit()).min(NO_BUCKET - 1);
+            if last != Some(number) {
+                last = Some(number);
+                bucket = self.bucket(number);
+            }
+            bucket.extend(unnumbered.take());
+        }
     }
 
     #[inline]

@@ -28,13 +28,6 @@ impl Shortest {
         self.0[node as usize].load(Ordering::Relaxed)
     }
 
-    /// Whether an edge may lead to a shorter path. All distances are read before one is changed, so
-    /// that the processor waits for all of them at the same time.
-    #[inline]
-    fn is_shorter(&self, distance: u32, edges: impl Iterator<Item = (u32, u32)>) -> bool {
-        edges.fold(false, |any, (target, length)| any | (distance + length < self.of(target)))
-    }
-
     /// Records a path of this length to `node`. Whether it is shorter than all before.
     #[inline]
     fn shorten(&self, node: u32, distance: u32) -> bool {
@@ -57,7 +50,7 @@ pub(crate) fn worklist<E: Iterator<Item = (u32, u32)>>(
     let shortest = Shortest::new(graph);
     let mut list = Worklist::from(vec![(Graph::SOURCE, 0)]).order(order);
     let report = list.run_plain(|&(node, distance), more| {
-        if shortest.of(node) < distance || !shortest.is_shorter(distance, edges(node)) {
+        if shortest.of(node) < distance {
             return;
         }
         for (target, length) in edges(node) {
@@ -80,9 +73,8 @@ pub(crate) fn by_levels<E: Iterator<Item = (u32, u32)> + Send>(
     let mut level = vec![(Graph::SOURCE, 0)];
     while !level.is_empty() {
         let next = level.par_iter().flat_map_iter(|&(node, distance)| {
-            let is_useful =
-                shortest.of(node) == distance && shortest.is_shorter(distance, edges(node));
-            let edges = is_useful.then(|| edges(node)).into_iter().flatten();
+            let is_shortest = shortest.of(node) == distance;
+            let edges = is_shortest.then(|| edges(node)).into_iter().flatten();
             let shortest = &shortest;
             edges
                 .map(move |(target, length)| (target, distance + length))

@@ -1,8 +1,9 @@
 //! Two problems: breadth-first search, and shortest paths, in graphs of three shapes.
 //!
 //! An operation is a node of the graph. Graphs are made before the first run; a result is the sum
-//! of all distances. The rows of ours are worklists with priorities (`sinew`) and in FIFO order,
-//! and loops by levels. `serial` is a queue, or Dijkstra's algorithm with a heap.
+//! of all distances. The rows of ours are worklists in FIFO order and with priorities, of which
+//! `sinew` is the one of the application, and loops by levels. `serial` is a queue, or Dijkstra's
+//! algorithm with a heap.
 
 mod graphs;
 mod petgraph;

@@ -8,8 +8,8 @@ use crate::runtimes::sinew;
 
 pub(super) fn bfs() -> [Form; 3] {
     [
-        sinew::form("sinew", |pool, case| pool.run(|_| bfs::priority(graph(case))).sum()),
-        sinew::form("sinew fifo", |pool, case| pool.run(|_| bfs::fifo(graph(case))).sum()),
+        sinew::form("sinew", |pool, case| pool.run(|_| bfs::fifo(graph(case))).sum()),
+        sinew::form("sinew priority", |pool, case| pool.run(|_| bfs::priority(graph(case))).sum()),
         sinew::form("sinew by levels", |pool, case| {
             pool.run(|_| bfs::by_levels(graph(case))).sum()
         }),
