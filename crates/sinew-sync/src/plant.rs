@@ -59,6 +59,10 @@ pub enum Bug {
     NoSecondRound,
     /// A panic in a batch of units returns the units before it to the list.
     LostBatch,
+    /// A panic in a batch of units drops the units that those before it have added.
+    LostAdditions,
+    /// A worklist with priorities ends by the hint of the lowest bucket, not by the lengths.
+    HintDecides,
     /// A thief of a loop's range registers the stolen part only after other thieves may have stolen
     /// from that part.
     LateRegistration,

@@ -33,6 +33,7 @@
 //! | `lettered`, `product` | sizes with several numbers |
 //! | `dense`, `sorted`, `lines`, `text` | matrices, numbers to sort, input files, source files |
 //! | `fork`, `loops`, `each_worker` | one recursion for both versions; schedules; one call per worker |
+//! | `graph` | generated graphs, and searches of them |
 //! | `published` | the parameters of published experiments |
 //! | `lists`, `record` | worklists as options say; what they and transactions did |
 //!
@@ -45,6 +46,7 @@ mod dense;
 mod each_worker;
 mod fork;
 mod gather;
+pub mod graph;
 mod lettered;
 mod lines;
 mod lists;
@@ -99,6 +101,8 @@ applications! {
     fluidanimate,
     numbercount,
     pub collatz,
+    pub bfs,
+    pub sssp,
     bank,
     intruder,
     vacation,

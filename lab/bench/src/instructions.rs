@@ -32,7 +32,7 @@ pub(crate) fn count(
     say!("\ninstructions per operation on one thread (callgrind)");
     for problem in problems::ALL.iter().filter(|problem| wanted(problem)) {
         let Some(cases) = problem.counted else { continue };
-        let mut forms = vec![Form::serial(problem.serial)];
+        let mut forms = vec![Form::serial("serial", problem.serial)];
         forms.extend((problem.forms)().into_iter().filter(|form| rivals(form.runtime)));
         for form in forms {
             let per_operation = per_operation(problem.name, form.name, cases())?;
@@ -90,7 +90,7 @@ pub(crate) fn child(arguments: &[String]) -> Result<(), String> {
     let cases = problem.counted.ok_or("nothing to count in this problem")?();
     let case =
         index.parse().ok().and_then(|index: usize| cases.get(index)).ok_or("no such case")?;
-    let mut forms = vec![Form::serial(problem.serial)];
+    let mut forms = vec![Form::serial("serial", problem.serial)];
     forms.extend((problem.forms)());
     let form = forms.iter().find(|known| known.name == form).ok_or("no such form")?;
     let answer = form.start(1)?(case)?.answer;

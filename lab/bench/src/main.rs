@@ -137,9 +137,10 @@ fn compare(cli: &Cli, rivals: &[SharedRival], report: &mut Report) -> Vec<String
 
 /// All forms of `problem`: serial, ours, and the rivals that take part.
 fn forms(problem: &Problem, cli: &Cli, rivals: &[SharedRival]) -> Vec<Form> {
-    let mut forms = vec![Form::serial(problem.serial)];
+    let mut forms = vec![Form::serial("serial", problem.serial)];
     forms.extend((problem.forms)().into_iter().filter(|form| cli.invites(form.runtime)));
-    forms.extend(rivals.iter().map(|rival| Rival::form(rival, problem.name)));
+    let rivals = rivals.iter().filter(|_| problem.in_processes);
+    forms.extend(rivals.map(|rival| Rival::form(rival, problem.name)));
     forms
 }
 

@@ -95,8 +95,8 @@ impl Form {
     }
 
     /// A form without any runtime.
-    pub(crate) fn serial(program: fn(&Case) -> u64) -> Self {
-        Self::new(Runtime::Serial, "serial", move |_| {
+    pub(crate) fn serial(name: &'static str, program: fn(&Case) -> u64) -> Self {
+        Self::new(Runtime::Serial, name, move |_| {
             Ok(Box::new(move |case: &Case| Ok(timed(|| program(case)))))
         })
     }
@@ -137,6 +137,8 @@ pub(crate) struct Problem {
     pub(crate) warm: fn(&Case) -> Case,
     /// Two sizes between which instructions are counted, where that says something.
     pub(crate) counted: Option<fn() -> [Case; 2]>,
+    /// Whether the rivals in other processes have it.
+    pub(crate) in_processes: bool,
     pub(crate) bars: &'static [Bar],
 }
 

@@ -109,6 +109,21 @@ pub fn batch(wanted: usize, units: usize, brief: usize) -> usize {
     wanted.max((units / 8).min(brief.max(BATCH)))
 }
 
+/// The same for a bucket of `units` units, whose neighbours in the order are in other buckets. Of
+/// units that are known to be short a worker takes half, because buckets may be small and each of
+/// them is emptied; all if it is `alone`.
+///
+/// ```
+/// use sinew_policy::worklist::units::bucket_batch;
+///
+/// assert_eq!([1_000, 40, 3].map(|units| bucket_batch(1, units, 64, false)), [64, 20, 1]);
+/// assert_eq!((bucket_batch(1, 40, 1, false), bucket_batch(1, 40, 64, true)), (5, 40));
+/// ```
+pub fn bucket_batch(wanted: usize, units: usize, brief: usize, alone: bool) -> usize {
+    let share = if alone { units } else { units / 2 };
+    batch(wanted, units, 1).max(share.min(brief))
+}
+
 /// Whether a list is contended: more than `alpha` accesses per committed unit had to wait.
 pub fn is_contended(counts: &Counts, alpha: f64) -> bool {
     counts.stall_ratio() > alpha
@@ -186,6 +201,21 @@ mod tests {
                 taken >= wanted
                     && (taken == wanted || (8 * taken <= units && taken <= brief.max(BATCH)))
             );
+        }
+    }
+
+    proptest! {
+        /// Catches: long units that no thief can take, and a bucket that never becomes empty.
+        #[test]
+        fn a_batch_of_a_bucket_leaves_half_to_thieves(
+            units in 1..10_000_usize,
+            brief in 0..100_usize,
+            alone: bool,
+        ) {
+            let taken = bucket_batch(1, units, brief, alone);
+            prop_assert!(1 <= taken && taken <= units);
+            prop_assert!(alone || taken == 1 || 2 * taken <= units);
+            prop_assert!(taken <= brief.max(BATCH));
         }
     }
 

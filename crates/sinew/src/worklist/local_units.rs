@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use sinew_loops::data::{Intent, prefetch};
 
-use super::lists::{Entry, Units};
+use super::lists::Entry;
+use super::units::Units;
 
 /// Up to this many units move one by one; more are copied as a block into new memory.
 const FEW: usize = 3;
@@ -73,8 +74,18 @@ impl<U> LocalUnits<U> {
         Some(offered)
     }
 
+    /// Takes up to `count` units of `list`, in its order, to be run after those that are here.
+    pub(super) fn take(&mut self, list: &mut Units<U>, count: usize) {
+        match list {
+            Units::Stack(stack) => self.take_top(stack, count),
+            Units::Buckets(buckets) => buckets.take_first(count, |taken| {
+                self.reversed.splice(0..0, taken.rev());
+            }),
+        }
+    }
+
     /// Takes up to `count` units from the top of `list`, to be run after those that are here.
-    pub(super) fn take_top(&mut self, list: &mut Units<U>, count: usize) {
+    fn take_top(&mut self, list: &mut Vec<Entry<U>>, count: usize) {
         if count <= FEW {
             (0..count).map_while(|_| list.pop()).for_each(|unit| self.reversed.insert(0, unit));
         } else {
@@ -103,7 +114,7 @@ mod tests {
     /// lost while they are moved.
     #[test]
     fn units_are_run_from_the_top_of_the_list_downwards() {
-        let mut list: Units<u32> = (0..6).map(Entry::Own).collect();
+        let mut list: Vec<Entry<u32>> = (0..6).map(Entry::Own).collect();
         let mut local = LocalUnits::new();
         local.take_top(&mut list, 2);
         local.take_top(&mut list, 1);

@@ -23,6 +23,32 @@
 //! | swap-retry | a unit is repeated until it commits | after some aborts, the worker tries another unit |
 //! | helper threads | idle cores are not used | helpers run the next unit of a worker ahead, without effects, to warm the cache |
 //!
+//! # Order
+//!
+//! A worker takes the newest unit of its list first. [`Worklist::order`] sets another [`Order`]:
+//! the oldest unit first, or the lowest bucket, by a number that the program gives each unit. The
+//! order matters if a unit that runs too early causes work that a later one makes useless. In a
+//! breadth-first search of a large graph the newest unit first takes hundreds of times as long.
+//!
+//! ```
+//! use sinew::worklist::{Order, Worklist};
+//! use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+//!
+//! // On how few steps is each number reached from 1, by adding 1 or doubling?
+//! let steps: Vec<_> = (0..1_000).map(|_| AtomicU32::new(u32::MAX)).collect();
+//! steps[1].store(0, Relaxed);
+//! let mut reached = Worklist::from(vec![(1, 0)]).order(Order::Fifo);
+//! reached.run_plain(|&(number, so_far), more| {
+//!     for next in [number + 1, 2 * number].into_iter().filter(|&next| next < 1_000) {
+//!         if steps[next].fetch_min(so_far + 1, Relaxed) > so_far + 1 {
+//!             more.push((next, so_far + 1));
+//!         }
+//!     }
+//! })?;
+//! assert_eq!(steps[100].load(Relaxed), 8);
+//! # Ok::<(), sinew::worklist::WorklistError>(())
+//! ```
+//!
 //! # Units that wait
 //!
 //! A unit may call [`retry`](Tx::retry) if it must wait for a change. It is then *parked*: another
@@ -55,6 +81,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `work` | the function of a list, with or without transactions |
+//! | `order`, `units` | the order of units; the units of one list in it |
 //! | `lists`, `local_units`, `parked` | ready units, units that a worker has taken, and waiting units |
 //! | `team` | the participants of a run, and its termination |
 //! | `run`, `run/worker`, `run/helper` | a run, and its slots |
@@ -72,13 +99,14 @@
 //! Transactional Memory" (PhD thesis, University of Edinburgh, 2012). Differences: a unit's result
 //! is folded into its worker's own state after its commit, so there is nothing to undo there. A
 //! worker that keeps failing becomes irrevocable after a bounded number of attempts. Workers
-//! without units leave the run. Long lists are distributed in portions.
+//! without units leave the run. Long lists are distributed in portions. There, lists have no order.
 
 mod error;
 mod footprint;
 mod helper_offer;
 mod lists;
 mod local_units;
+mod order;
 mod parked;
 mod places;
 mod run;
@@ -89,6 +117,7 @@ mod team;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod tuning;
+mod units;
 mod work;
 
 use std::marker::PhantomData;
@@ -103,6 +132,7 @@ pub use error::WorklistError;
 use footprint::Footprint;
 pub use footprint::Touch;
 use lists::Entry;
+pub use order::{Metric, Order};
 pub use parked::KeepAlive;
 use parked::Woken;
 pub use places::mapping_for;
@@ -120,6 +150,7 @@ pub use work::{More, Work};
 #[derive(Debug)]
 pub struct Worklist<U> {
     units: Vec<Entry<U>>,
+    order: Order<U>,
     tuning: Option<Tuning>,
     settings: SettingsHandle,
     control: Option<Control>,
@@ -165,6 +196,7 @@ impl<U> Worklist<U> {
     pub fn new() -> Self {
         Self {
             units: Vec::new(),
+            order: Order::default(),
             tuning: None,
             settings: SettingsHandle::new(Settings::baseline(usize::MAX).stealing(true)),
             control: None,
@@ -174,6 +206,13 @@ impl<U> Worklist<U> {
             how: None,
             woken: Arc::default(),
         }
+    }
+
+    /// Sets the order in which units run, from the next run on; by default [`Order::Lifo`].
+    #[must_use]
+    pub fn order(mut self, order: Order<U>) -> Self {
+        self.order = order;
+        self
     }
 
     /// Sets how the settings are chosen, from the next run on.
@@ -481,6 +520,7 @@ impl<U: Send + Sync> Worklist<U> {
         self.begin(workers, self.cores(worker))?;
         let plan = Plan {
             slots: workers,
+            order: &self.order,
             settings: &self.settings,
             woken: &self.woken,
             control: self.control.as_ref(),

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use sinew_core::{CancelRegistration, Scope, Worker as PoolWorker};
 use sinew_loops::{Operation, Registration};
 use sinew_policy::tune::Counts;
+use sinew_policy::worklist::Settings;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
@@ -21,6 +22,7 @@ use sinew_topology::Machine;
 
 use super::helper_offer::HelperOffer;
 use super::lists::{Entry, Lists};
+use super::order::Order;
 use super::parked::{Parked, WaitState, Woken};
 use super::places::WorkerCpus;
 use super::tally::{Report, Tally};
@@ -34,6 +36,7 @@ use worker::{End, Worker};
 pub(super) struct RunState<'r, R: Run> {
     run: &'r R,
     lists: Lists<R::Unit>,
+    is_lifo: bool,
     parked: Parked<R::Unit>,
     team: Team,
     slots: Box<[CachePadded<Slot<R>>]>,
@@ -74,8 +77,9 @@ impl<R: Run> Slot<R> {
 }
 
 /// The parameters of a run.
-pub(super) struct Plan<'r> {
+pub(super) struct Plan<'r, U> {
     pub(super) slots: usize,
+    pub(super) order: &'r Order<U>,
     pub(super) settings: &'r SettingsHandle,
     pub(super) woken: &'r Arc<Woken>,
     pub(super) control: Option<&'r sinew_loops::Control>,
@@ -84,24 +88,15 @@ pub(super) struct Plan<'r> {
 }
 
 impl<'r, R: Run> RunState<'r, R> {
-    pub(super) fn new(
-        w: &PoolWorker,
-        run: &'r R,
-        units: Vec<Entry<R::Unit>>,
-        plan: &Plan<'r>,
-    ) -> Self {
-        let &Plan { slots, settings, woken, control, list_tuner, speculative } = plan;
-        let now = settings.settings();
+    pub(super) fn new(run: &'r R, count: usize, plan: &Plan<'r, R::Unit>) -> Self {
+        let &Plan { slots, order, settings, woken, control, list_tuner, speculative } = plan;
         let team = Team::new(slots);
-        let operation =
-            control.and_then(|control| Operation::begin(control, units.len() as u64).ok());
-        let threads = now.threads.clamp(1, cores(w, operation.as_ref()));
+        let operation = control.and_then(|control| Operation::begin(control, count as u64).ok());
         if control.is_some() && operation.is_none() {
             // Cancelled before it has begun.
             team.stop();
         }
         let cancel_registration = operation.is_none().then(CancelRegistration::register);
-        let lists = Lists::new(units, slots, threads, now.stealing);
         if let Some(list_tuner) = list_tuner {
             list_tuner.lock().start(now_ns());
         }
@@ -109,7 +104,8 @@ impl<'r, R: Run> RunState<'r, R> {
             operation,
             cancel_registration,
             run,
-            lists,
+            lists: Lists::new(slots, order),
+            is_lifo: order.is_lifo(),
             parked: Parked::new(Arc::clone(woken)),
             team,
             slots: (0..slots).map(|_| CachePadded::new(Slot::new())).collect(),
@@ -121,6 +117,12 @@ impl<'r, R: Run> RunState<'r, R> {
             several_nodes: Machine::host().nodes().len() > 1,
             woken,
         }
+    }
+
+    /// Puts the units of the run into the lists.
+    fn fill(&self, w: &PoolWorker, units: Vec<Entry<R::Unit>>) {
+        let Settings { threads, stealing, .. } = self.in_force(w).settings;
+        or_resume(self.lists.fill(units, threads, stealing, &self.slots[0].tally));
     }
 
     /// Runs all units until none is left, or the rest waits for a change that no thread will make
@@ -411,11 +413,12 @@ pub(super) fn run<R: Run>(
     w: &PoolWorker,
     run: &R,
     units: Vec<Entry<R::Unit>>,
-    plan: &Plan<'_>,
+    plan: &Plan<'_, R::Unit>,
 ) -> Outcome<R> {
-    let mut state = RunState::new(w, run, units, plan);
+    let mut state = RunState::new(run, units.len(), plan);
     let began = now_ns();
     let report = catch_unwind(AssertUnwindSafe(|| {
+        state.fill(w, units);
         state.run_all(w);
         let mut report = state.finish(w);
         report.elapsed = std::time::Duration::from_nanos(now_ns() - began);

@@ -1,5 +1,5 @@
 //! Whole runs under random schedules (shuttle): threads, mapping and settings change, everything is
-//! cancelled, units panic; five planted bugs.
+//! cancelled, units panic; seven planted bugs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,6 +21,15 @@ fn settings(number: usize) -> Settings {
         1 => Settings::baseline(3).stealing(true).swap_after(Some(1)),
         2 => Settings::baseline(2).coalescing(true).lifespan(10),
         _ => Settings::baseline(1).stealing(true).lifespan(100),
+    }
+}
+
+/// Orders that differ in the kind of list; the last has several buckets.
+fn order(number: usize) -> Order<usize> {
+    match number % 3 {
+        0 => Order::Lifo,
+        1 => Order::Fifo,
+        _ => Order::priority(|&unit| unit as u64 % 3),
     }
 }
 
@@ -91,23 +100,31 @@ impl Trial {
 }
 
 fn change_everything() {
-    for first in 0..4 {
-        let trial = Trial::new();
-        let mut list = trial.list(first);
-        let handle = list.settings_handle();
-        let report = trial.run(&mut list, |unit| match unit {
-            0 | 7 | 8 => trial.changers.start(&trial.control, unit),
-            2 | 4 | 5 => {
-                let handle = handle.clone();
-                trial.changers.run(move || handle.set(settings(first + unit / 2)));
-            }
-            _ => {}
-        });
-        assert_eq!((report.commits, report.added, list.len()), (2 * UNITS as u64, UNITS as u64, 0));
-        trial.assert_whole(&list);
-        let Trial { changers, .. } = trial;
-        changers.join();
-    }
+    (0..4).for_each(|first| change_everything_in(order(0), first));
+}
+
+/// The same with buckets.
+fn change_everything_in_other_orders() {
+    (0..4).for_each(|first| change_everything_in(order(1 + first), first));
+    (0..4).for_each(|first| change_everything_in(order(2), first));
+}
+
+fn change_everything_in(order: Order<usize>, first: usize) {
+    let trial = Trial::new();
+    let mut list = trial.list(first).order(order);
+    let handle = list.settings_handle();
+    let report = trial.run(&mut list, |unit| match unit {
+        0 | 7 | 8 => trial.changers.start(&trial.control, unit),
+        2 | 4 | 5 => {
+            let handle = handle.clone();
+            trial.changers.run(move || handle.set(settings(first + unit / 2)));
+        }
+        _ => {}
+    });
+    assert_eq!((report.commits, report.added, list.len()), (2 * UNITS as u64, UNITS as u64, 0));
+    trial.assert_whole(&list);
+    let Trial { changers, .. } = trial;
+    changers.join();
 }
 
 /// Catches: a unit that is lost or runs twice when workers and helpers come, go, move and change
@@ -117,10 +134,22 @@ fn shuttle_every_unit_commits_once_while_everything_changes() {
     explore(change_everything);
 }
 
+/// Catches: the same in other orders.
+#[test]
+fn shuttle_every_unit_commits_once_in_any_order() {
+    explore(change_everything_in_other_orders);
+}
+
 #[test]
 #[should_panic]
 fn shuttle_finds_a_run_that_ends_while_units_are_left() {
     hunt(Bug::NoSecondRound, change_everything);
+}
+
+#[test]
+#[should_panic(expected = "left == right")]
+fn shuttle_finds_a_run_that_ends_by_the_hint() {
+    hunt(Bug::HintDecides, change_everything_in_other_orders);
 }
 
 /// Catches: a unit that neither ran nor is left, or both, when a run is cancelled or a unit
@@ -128,9 +157,9 @@ fn shuttle_finds_a_run_that_ends_while_units_are_left() {
 #[test]
 fn shuttle_what_has_not_run_is_left() {
     explore(|| {
-        for first in 0..4 {
+        for first in 0..6 {
             let trial = Trial::new();
-            let mut list = trial.list(first);
+            let mut list = trial.list(first).order(order(first));
             trial.is_sick.store(true, Ordering::Relaxed);
             let panicked = catch_unwind(AssertUnwindSafe(|| {
                 trial.run(&mut list, |unit| {
@@ -195,6 +224,51 @@ fn shuttle_a_panic_in_a_stretch_leaves_what_has_not_run() {
 #[should_panic(expected = "run or left twice")]
 fn shuttle_finds_a_stretch_that_forgets_what_it_ran() {
     hunt(Bug::LostBatch, panic_in_a_stretch);
+}
+
+/// The two units before one that panics add a unit each. Those before are so short that batches are
+/// longer than that; the panic is at each of some places of a batch.
+fn panic_after_additions() {
+    (60..64).for_each(panic_after_additions_at);
+}
+
+fn panic_after_additions_at(sick: usize) {
+    const UNITS: usize = 90;
+    let ran: [AtomicU32; UNITS] = std::array::from_fn(|_| AtomicU32::new(0));
+    let mut list = (0..UNITS)
+        .collect::<Worklist<_>>()
+        .order(Order::Fifo)
+        .tune(Tuning::Fixed(Settings::baseline(1).stealing(true)));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        list.run_adding(|_, &unit, more| {
+            if unit == sick {
+                std::panic::resume_unwind(Box::new(unit));
+            }
+            ran[unit % UNITS].fetch_add(1, Ordering::Relaxed);
+            more.extend((unit + 2 >= sick).then_some(unit + UNITS));
+            Ok(())
+        })
+    }));
+    assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&sick));
+    let left = |unit| list.units.iter().filter(|entry| *entry.unit() == unit).count();
+    for (unit, ran) in ran.iter().enumerate() {
+        let ran = ran.load(Ordering::Relaxed) as usize;
+        let added = ran * usize::from(unit + 2 >= sick);
+        let expected = (1 - ran, added);
+        assert_eq!((left(unit), left(unit + UNITS)), expected, "additions were lost: {unit}");
+    }
+}
+
+/// Catches: units that a batch has added and a later panic drops.
+#[test]
+fn shuttle_a_panic_keeps_what_others_have_added() {
+    explore(panic_after_additions);
+}
+
+#[test]
+#[should_panic(expected = "additions were lost")]
+fn shuttle_finds_a_batch_that_forgets_what_it_added() {
+    hunt(Bug::LostAdditions, panic_after_additions);
 }
 
 /// A chain of units in either order, of which each waits for the one before. The run is kept alive,

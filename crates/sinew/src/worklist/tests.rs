@@ -1,5 +1,7 @@
 //! Whole runs, with real threads.
 
+mod order;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! The problems, one folder each: `mod` says what is computed, and every other file is one
-//! runtime's way.
+//! runtime's way. `searches` has two problems.
 //!
 //! To add a problem: a folder with the same files, a line in [`ALL`], and its functions in
-//! `rivals/*.cpp`.
+//! `rivals/*.cpp`, if it has them.
 
 pub(crate) mod fib;
 mod irregular;
@@ -10,13 +10,14 @@ mod loops;
 mod matmul;
 mod nqueens;
 mod regions;
+mod searches;
 mod skynet;
 mod sweeps;
 
 use crate::problem::Problem;
 
 /// Every problem, in the order of the report.
-pub(crate) const ALL: [Problem; 8] = [
+pub(crate) const ALL: [Problem; 10] = [
     fib::PROBLEM,
     nqueens::PROBLEM,
     skynet::PROBLEM,
@@ -25,6 +26,8 @@ pub(crate) const ALL: [Problem; 8] = [
     regions::PROBLEM,
     irregular::PROBLEM,
     sweeps::PROBLEM,
+    searches::BFS,
+    searches::SSSP,
 ];
 
 #[cfg(test)]
@@ -73,7 +76,7 @@ mod tests {
                     continue;
                 }
             };
-            for problem in &ALL {
+            for problem in ALL.iter().filter(|problem| problem.in_processes) {
                 let form = Rival::form(&rival, problem.name);
                 for case in (problem.cases)(Scale::Tiny) {
                     for case in [(problem.warm)(&case), case] {

@@ -5,13 +5,17 @@
 //! Short units are run in *batches*. Between two batches the worker checks settings, requests,
 //! limits, cancellation, the tuner, and missing workers. The size of a batch follows from the time
 //! that the last units took ([`Participant::items_until_poll`]): from 1 to 64. Each unit costs an
-//! attempt, a fold, and a check whether it has added units. A batch ends early after a unit that
-//! adds units, so that thieves find these, and after a failed attempt.
+//! attempt, a fold, and a check whether it has added units. A batch ends early after a failed
+//! attempt, and once it has added units: with the order `Lifo` after the first, as the worker runs
+//! these next, otherwise after [`MOST_ADDED`]. They enter the list together.
 //!
 //! # Invariants
 //!
 //! - W1: however a batch ends, also by a panic of a unit or of a fold, the committed units are
-//!   counted and no longer held, and all others return to the lists.
+//!   counted and no longer held, and all others return to the lists, with those that the committed
+//!   ones have added.
+//!
+//! Planted bugs of the model: `LostBatch` and `LostAdditions` (W1).
 
 use fastrand::Rng;
 use sinew_core::Scope;
@@ -22,7 +26,7 @@ use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::{TICKS_PER_US, ticks};
 use sinew_sync::plant::{Bug, planted};
 
-use super::{PoolWorker, RunState, Version};
+use super::{PoolWorker, RunState, Version, or_resume};
 use crate::worklist::lists::{Access, Entry};
 use crate::worklist::local_units::LocalUnits;
 use crate::worklist::places::PagePolicy;
@@ -33,6 +37,9 @@ use crate::worklist::work::{AttemptOptions, Failure, More, Run};
 /// Consecutive failed attempts, of any units, before the next attempt is irrevocable. So each
 /// worker commits after a bounded number of attempts.
 const FAILURES_BEFORE_TOKEN: u32 = if cfg!(shuttle) { 3 } else { 64 };
+
+/// The most units that a batch adds before it ends.
+const MOST_ADDED: usize = if cfg!(shuttle) { 2 } else { 256 };
 
 /// How long a worker without units searches before it leaves, in ticks.
 const SEARCH: u64 = 20 * TICKS_PER_US;
@@ -240,7 +247,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         if !self.state.parked.any_woken() {
             return false;
         }
-        self.state.lists.add(self.access(), self.state.parked.take_woken());
+        or_resume(self.state.lists.add(self.access(), self.state.parked.take_woken()));
         self.take()
     }
 
@@ -274,24 +281,30 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             && !self.state.run.is_watched()
     }
 
-    /// Runs a batch of units: until a poll is due, an attempt fails, or a unit has added units.
+    /// Runs a batch of units: until a poll is due, an attempt fails, or enough units were added.
     #[inline]
     fn process_batch(&mut self) {
+        let access = self.access();
         let Some(local) = &mut self.local else { return };
-        let (state, w, tally) = (self.state, self.w, &self.state.slots[self.slot].tally);
-        let most = self.held.len().min(self.participant.items_until_poll() as usize);
-        let mut batch = Batch { state, w, tally, held: &mut self.held, ran: 0 };
+        let (state, w) = (self.state, self.w);
+        let most_added = if state.is_lifo { 0 } else { MOST_ADDED };
+        let most = self.held.len().min(access.max_batch);
+        let (held, more, page_policy) = (&mut self.held, &mut self.more, &mut self.page_policy);
+        let mut batch = Batch { state, w, access, held, more, page_policy, ran: 0, added: 0 };
         let attempt = state.run.one_by_one();
-        let mut last = None;
+        let mut failure = None;
         for unit in batch.held.first_ones(most) {
-            match attempt(unit, &mut self.more) {
-                Ok(value) if self.more.0.is_empty() => {
+            match attempt(unit, batch.more) {
+                Ok(value) => {
                     batch.ran += 1;
+                    batch.added = batch.more.0.len();
                     state.run.fold(local, value);
+                    if batch.added > most_added {
+                        break;
+                    }
                 }
-                other => {
-                    batch.ran += usize::from(other.is_ok());
-                    last = Some(other);
+                Err(why) => {
+                    failure = Some(why);
                     break;
                 }
             }
@@ -299,21 +312,12 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         // A failed attempt took time as well.
         self.ran = batch.ran.max(1) as u32;
         drop(batch);
-        match last {
-            Some(Ok(value)) => self.add_and_fold(value),
-            Some(Err(Failure::Waits(change))) => self.park(change),
-            Some(Err(_)) => self.handle_conflict(),
+        match failure {
+            Some(Failure::Waits(change)) => self.park(change),
+            Some(_) => self.handle_conflict(),
             None => {}
         }
         state.report_progress();
-    }
-
-    /// Ends a unit that has added units: adds these first, because the fold may panic.
-    fn add_and_fold(&mut self, value: R::Value) {
-        self.add();
-        if let Some(local) = &mut self.local {
-            self.state.run.fold(local, value);
-        }
     }
 
     /// Runs the next transaction until it commits, waits or is swapped.
@@ -375,11 +379,8 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
 
     /// Adds the units that the transaction has added.
     fn add(&mut self) {
-        self.page_policy.unit_added();
-        self.tally().added.add(self.more.0.len() as u64);
-        self.state.add_items(self.more.0.len());
         let access = self.access();
-        self.state.lists.add(access, self.more.0.drain(..).map(Entry::Own));
+        or_resume(add(self.state, access, &mut self.page_policy, &mut self.more));
     }
 
     /// After a conflict: swaps the unit if that is due, or pauses.
@@ -436,25 +437,55 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     }
 }
 
-/// A batch of units. Its drop counts those that have run, and removes them from the worker's local
-/// units (W1).
+/// Adds the units in `more` to the lists.
+///
+/// # Errors
+///
+/// As [`Lists::add`](crate::worklist::lists::Lists::add).
+fn add<R: Run>(
+    state: &RunState<'_, R>,
+    access: Access<'_>,
+    page_policy: &mut PagePolicy,
+    more: &mut More<R::Unit>,
+) -> std::thread::Result<()> {
+    page_policy.unit_added();
+    access.tally.added.add(more.0.len() as u64);
+    state.add_items(more.0.len());
+    state.lists.add(access, more.0.drain(..).map(Entry::Own))
+}
+
+/// A batch of units. Its drop counts those that have run, removes them from the worker's local
+/// units, and adds those that they have added (W1).
 struct Batch<'a, 'r, R: Run> {
     state: &'a RunState<'r, R>,
     w: &'a PoolWorker,
-    tally: &'a Tally,
+    access: Access<'a>,
     held: &'a mut LocalUnits<R::Unit>,
+    more: &'a mut More<R::Unit>,
+    page_policy: &'a mut PagePolicy,
     ran: usize,
+    /// The number of units in `more` that committed units have added.
+    added: usize,
 }
 
 impl<R: Run> Drop for Batch<'_, '_, R> {
     #[inline]
     fn drop(&mut self) {
-        if planted(Bug::LostBatch) && std::thread::panicking() {
+        let panicking = std::thread::panicking();
+        if panicking && planted(Bug::LostBatch) {
             return;
         }
-        self.tally.commits.add(self.ran as u64);
+        self.access.tally.commits.add(self.ran as u64);
         self.state.count(self.w, self.ran);
         self.held.drop_first(self.ran);
+        self.more.0.truncate(self.added);
+        if self.added == 0 || (panicking && planted(Bug::LostAdditions)) {
+            return;
+        }
+        let result = add(self.state, self.access, self.page_policy, self.more);
+        if !panicking {
+            or_resume(result);
+        }
     }
 }
 
@@ -469,7 +500,7 @@ impl<R: Run> Drop for Worker<'_, '_, '_, '_, R> {
         }
         if !self.held.is_empty() {
             let access = self.access();
-            self.state.lists.add(access, self.held.drain());
+            self.state.lists.put_back(access, &mut self.held);
         }
         *self.state.slots[self.slot].local.lock() = self.local.take();
         self.state.team.leave();

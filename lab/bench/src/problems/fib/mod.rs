@@ -21,6 +21,7 @@ pub(crate) const PROBLEM: Problem = Problem {
     cases,
     warm: |case| sized("warm", case.size.min(18)),
     counted: Some(|| [18, 22].map(|size| sized("counted", size))),
+    in_processes: true,
     bars: &BARS,
 };
 

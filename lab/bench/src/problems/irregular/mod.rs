@@ -25,6 +25,7 @@ pub(crate) const PROBLEM: Problem = Problem {
     cases,
     warm: |case| Case { label: "warm", size: 64, operations: 64, ..*case },
     counted: None,
+    in_processes: true,
     bars: &[],
 };
 

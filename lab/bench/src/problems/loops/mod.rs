@@ -32,6 +32,7 @@ pub(crate) const PROBLEM: Problem = Problem {
             operations: repeats,
         })
     }),
+    in_processes: true,
     bars: &BARS,
 };
 

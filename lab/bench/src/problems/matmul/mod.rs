@@ -21,6 +21,7 @@ pub(crate) const PROBLEM: Problem = Problem {
     cases,
     warm: |_| sized("warm", 32),
     counted: None,
+    in_processes: true,
     bars: &[],
 };
 

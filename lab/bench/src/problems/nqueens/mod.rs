@@ -20,6 +20,7 @@ pub(crate) const PROBLEM: Problem = Problem {
     cases,
     warm: |case| sized("warm", case.size.min(6)),
     counted: None,
+    in_processes: true,
     bars: &[],
 };
 

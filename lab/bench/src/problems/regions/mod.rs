@@ -23,6 +23,7 @@ pub(crate) const PROBLEM: Problem = Problem {
     cases,
     warm: |case| Case { label: "warm", repeats: 20.min(case.repeats), operations: 1, ..*case },
     counted: None,
+    in_processes: true,
     bars: &BARS,
 };
 

@@ -19,6 +19,7 @@ pub(crate) const PROBLEM: Problem = Problem {
     cases,
     warm: |case| sized("warm", case.size.min(3)),
     counted: Some(|| [3, 4].map(|size| sized("counted", size))),
+    in_processes: true,
     bars: &[],
 };
 

@@ -23,6 +23,7 @@ pub(crate) const PROBLEM: Problem = Problem {
     cases,
     warm: |case| Case { label: "warm", size: 64, repeats: 2, operations: 2, ..*case },
     counted: None,
+    in_processes: true,
     bars: &[],
 };
 
