@@ -268,7 +268,7 @@ impl Call<'_> {
 
 impl Awaited for Call<'_> {
     fn is_done(&self) -> bool {
-        self.latch.is_set() || self.error.get().is_some() || self.give_up()
+        self.latch.is_set() || self.fate.get() == Fate::Withdrawn || self.give_up()
     }
 
     fn left_ns(&self) -> Option<u64> {

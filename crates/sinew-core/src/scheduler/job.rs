@@ -90,6 +90,7 @@ impl Worker {
                     self.pool().slots[victim].parker.unpark();
                 }
                 if planted(Bug::LateEvent) {
+                    spin_loop(); // The checker may run other threads first.
                     self.tell(Event::TaskEnd(source));
                 }
                 self.tell(Event::StealEnd);

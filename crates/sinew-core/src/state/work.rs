@@ -111,10 +111,12 @@ impl CurrentWork {
             0 => 0,
             counted_at => now.saturating_sub(counted_at),
         };
-        let most = match before {
-            0 => 2 * MOST,
-            SHORT.. => LONG,
-            _ => MOST,
+        let most = if before == 0 {
+            2 * MOST
+        } else if before < SHORT {
+            MOST
+        } else {
+            LONG
         };
         let time = before + passed.min(most);
         self.set(priority, time);
@@ -124,10 +126,12 @@ impl CurrentWork {
             // Work of no call is like work of a normal one.
             _ => Priority::Normal,
         };
-        match time {
-            LONG.. => Some(Priority::Low),
-            SHORT.. => Some(own),
-            _ => own.higher(),
+        if time < SHORT {
+            own.higher()
+        } else if time < LONG {
+            Some(own)
+        } else {
+            Some(Priority::Low)
         }
     }
 }
