@@ -1,21 +1,7 @@
-//! Items made of other items: chunks, zips, numbered items.
+//! Items made of other items: chunks, and one sequence after another.
 
 use super::items::{Items, ReadItems, SliceMut};
-use super::ranges::Index;
 use std::ops::Range;
-
-/// Items that can be cut into chunks of one size (the last may be shorter).
-pub trait Chunk: Items {
-    /// The chunks.
-    type Chunks: Items;
-
-    /// Chunks of `size` items.
-    ///
-    /// # Panics
-    ///
-    /// If `size` is 0.
-    fn into_chunks(self, size: usize) -> Self::Chunks;
-}
 
 #[track_caller]
 fn checked(size: usize) -> usize {
@@ -38,11 +24,15 @@ pub struct Chunks<'a, T> {
     size: usize,
 }
 
-impl<'a, T: Sync> Chunk for &'a [T] {
-    type Chunks = Chunks<'a, T>;
-
-    fn into_chunks(self, size: usize) -> Self::Chunks {
-        Chunks { slice: self, size: checked(size) }
+impl<'a, T> Chunks<'a, T> {
+    /// Chunks of `size` elements; the last may be shorter.
+    ///
+    /// # Panics
+    ///
+    /// If `size` is 0.
+    #[track_caller]
+    pub(crate) fn new(slice: &'a [T], size: usize) -> Self {
+        Self { slice, size: checked(size) }
     }
 }
 
@@ -74,11 +64,15 @@ pub struct ChunksMut<'a, T> {
     size: usize,
 }
 
-impl<'a, T: Send> Chunk for SliceMut<'a, T> {
-    type Chunks = ChunksMut<'a, T>;
-
-    fn into_chunks(self, size: usize) -> Self::Chunks {
-        ChunksMut { slice: self, size: checked(size) }
+impl<'a, T> ChunksMut<'a, T> {
+    /// Chunks of `size` elements; the last may be shorter.
+    ///
+    /// # Panics
+    ///
+    /// If `size` is 0.
+    #[track_caller]
+    pub(crate) fn new(slice: &'a mut [T], size: usize) -> Self {
+        Self { slice: SliceMut::new(slice), size: checked(size) }
     }
 }
 
@@ -100,101 +94,6 @@ unsafe impl<'a, T: Send> Items for ChunksMut<'a, T> {
             .chunks_mut(self.size)
     }
 }
-
-/// Chunks of a range of integers, each a range.
-#[derive(Debug, Clone)]
-pub struct RangeChunks<N> {
-    range: Range<N>,
-    len: usize,
-    size: usize,
-}
-
-impl<N: Index> Chunk for Range<N> {
-    type Chunks = RangeChunks<N>;
-
-    fn into_chunks(self, size: usize) -> Self::Chunks {
-        RangeChunks { len: N::count(&self), range: self, size: checked(size) }
-    }
-}
-
-// SAFETY: ranges are computed, nothing is shared.
-unsafe impl<N: Index> Items for RangeChunks<N> {
-    type Item = Range<N>;
-    type Piece = RangeChunksPiece<N>;
-
-    #[inline]
-    fn length(&self) -> usize {
-        self.len.div_ceil(self.size)
-    }
-
-    #[inline]
-    unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
-        RangeChunksPiece { chunks: self.clone(), left: range }
-    }
-}
-
-// SAFETY: as above.
-unsafe impl<N: Index> ReadItems for RangeChunks<N> {}
-
-/// Some of the chunks of a range of integers.
-#[derive(Debug, Clone)]
-pub struct RangeChunksPiece<N> {
-    chunks: RangeChunks<N>,
-    left: Range<usize>,
-}
-
-impl<N: Index> Iterator for RangeChunksPiece<N> {
-    type Item = Range<N>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Range<N>> {
-        let number = self.left.next()?;
-        let part = covered(&(number..number + 1), self.chunks.size, self.chunks.len);
-        Some(N::part(&self.chunks.range, part))
-    }
-
-    #[inline]
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.left.size_hint()
-    }
-}
-
-/// Two sequences of items, pair by pair, as long as the shorter.
-#[derive(Debug, Clone)]
-pub struct Zip<A, B> {
-    a: A,
-    b: B,
-}
-
-impl<A: Items, B: Items> Zip<A, B> {
-    /// Pairs of `a` and `b`.
-    #[inline]
-    pub fn new(a: A, b: B) -> Self {
-        Self { a, b }
-    }
-}
-
-// SAFETY: index `i` of the pair is index `i` of both parts, so each index of them is requested at
-// most once.
-unsafe impl<A: Items, B: Items> Items for Zip<A, B> {
-    type Item = (A::Item, B::Item);
-    type Piece = std::iter::Zip<A::Piece, B::Piece>;
-
-    #[inline]
-    fn length(&self) -> usize {
-        self.a.length().min(self.b.length())
-    }
-
-    #[inline]
-    unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
-        // SAFETY: the range ends at or below the shorter length, and the promise for the pair holds
-        // for each part.
-        unsafe { self.a.piece(range.clone()).zip(self.b.piece(range)) }
-    }
-}
-
-// SAFETY: both parts allow it.
-unsafe impl<A: ReadItems, B: ReadItems> ReadItems for Zip<A, B> {}
 
 /// Two sequences of items, one after the other.
 #[derive(Debug, Clone)]
@@ -233,37 +132,3 @@ unsafe impl<A: Items, B: Items<Item = A::Item>> Items for Chain<A, B> {
         unsafe { self.a.piece(a).chain(self.b.piece(b)) }
     }
 }
-
-/// Items with their numbers.
-#[derive(Debug, Clone)]
-pub struct Enumerate<A> {
-    items: A,
-}
-
-impl<A: Items> Enumerate<A> {
-    /// `items`, numbered from 0.
-    #[inline]
-    pub fn new(items: A) -> Self {
-        Self { items }
-    }
-}
-
-// SAFETY: index for index the items within.
-unsafe impl<A: Items> Items for Enumerate<A> {
-    type Item = (usize, A::Item);
-    type Piece = std::iter::Zip<Range<usize>, A::Piece>;
-
-    #[inline]
-    fn length(&self) -> usize {
-        self.items.length()
-    }
-
-    #[inline]
-    unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
-        // SAFETY: the caller's promise is the same.
-        range.clone().zip(unsafe { self.items.piece(range) })
-    }
-}
-
-// SAFETY: the items within allow it.
-unsafe impl<A: ReadItems> ReadItems for Enumerate<A> {}

@@ -39,7 +39,7 @@ mod text;
 mod tiles;
 mod wide;
 
-pub use adapt::{Chain, Chunk, Chunks, ChunksMut, Enumerate, RangeChunks, RangeChunksPiece, Zip};
+pub use adapt::{Chain, Chunks, ChunksMut};
 pub(crate) use band::{Band, Field, Scratch, interior};
 pub use cuts::{Cut, Cuts, CutsPiece, PartsMut, PartsMutPiece, SliceRuns, SplitSlice};
 pub use drain::Drain;

@@ -150,29 +150,6 @@ impl<'o, T> Writer<'o, T> {
         }
     }
 
-    /// The same, but ends at the first error.
-    ///
-    /// # Safety
-    ///
-    /// As for [`fill`](Self::fill).
-    #[inline]
-    pub(crate) unsafe fn try_fill<E>(
-        &mut self,
-        range: Range<usize>,
-        values: impl Iterator<Item = Result<T, E>>,
-    ) -> ControlFlow<E> {
-        // SAFETY: the caller's promise is the same.
-        let (slots, mut filling) = unsafe { self.begin(range) };
-        for (slot, value) in slots.iter_mut().zip(values) {
-            match value {
-                Ok(value) => slot.write(value),
-                Err(error) => return ControlFlow::Break(error),
-            };
-            filling.wrote_one();
-        }
-        ControlFlow::Continue(())
-    }
-
     /// The slots of `range`, and a guard that records those that were written, also after a panic.
     ///
     /// # Safety

@@ -1,7 +1,7 @@
 //! Items, outputs and sorting, with values that count their drops and functions that panic.
 
 use super::{
-    Chunk, Enumerate, IntoItems, Items, Output, Shape, TileOrder, TilesMut, Zip, streaming, tiles,
+    Chunks, ChunksMut, IntoItems, Items, Output, Shape, TileOrder, TilesMut, streaming, tiles,
 };
 use crate::sort::sort_by;
 use sinew_core::run;
@@ -10,7 +10,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use crate::source::Source;
 use proptest::prelude::*;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 
@@ -70,24 +70,14 @@ proptest! {
         prop_assert_eq!(in_pieces(&(&copy).into_items(), &cuts), copy.iter().collect::<Vec<_>>());
         prop_assert_eq!(
             in_pieces(&range.clone().into_items(), &cuts),
-            range.clone().collect::<Vec<_>>()
+            range.collect::<Vec<_>>()
         );
-        let chunks = (&copy).into_items().into_chunks(size);
+        let chunks = Chunks::new(&copy, size);
         prop_assert_eq!(in_pieces(&chunks, &cuts), copy.chunks(size).collect::<Vec<_>>());
-        let numbers: Vec<i8> = in_pieces(&range.clone().into_items().into_chunks(size), &cuts)
-            .into_iter()
-            .flatten()
-            .collect();
-        prop_assert_eq!(numbers, range.clone().collect::<Vec<_>>());
-        let numbered = Enumerate::new(Zip::new((&copy).into_items(), range.clone()));
-        prop_assert_eq!(
-            in_pieces(&numbered, &cuts),
-            copy.iter().zip(range).enumerate().collect::<Vec<_>>()
-        );
         in_pieces(&(&mut data).into_items(), &cuts)
             .into_iter()
             .for_each(|item| *item = item.wrapping_add(1));
-        in_pieces(&(&mut data).into_items().into_chunks(size), &cuts)
+        in_pieces(&ChunksMut::new(&mut data, size), &cuts)
             .into_iter()
             .for_each(|chunk| chunk[0] ^= 1);
         let mut expected: Vec<i32> = copy.iter().map(|item| item.wrapping_add(1)).collect();
@@ -110,18 +100,20 @@ proptest! {
         let mut make = |number: usize| {
             assert!(fail || number != bad, "made no value {number}");
             if number == bad {
-                return Err("no value");
+                return None;
             }
             made[number] += 1;
-            Ok(Counted { drops: &drops, number, key: 0 })
+            Some(Counted { drops: &drops, number, key: 0 })
         };
         let stopped = catch_unwind(AssertUnwindSafe(|| {
             let mut writers: Vec<_> = (0..4).map(|_| output.writer()).collect();
             claims.iter().any(|&slot| {
                 source.claim(slot).is_some_and(|range| {
                     // SAFETY: the source returns disjoint ranges below `n`.
-                    unsafe { writers[slot].try_fill(range.clone(), range.map(&mut make)) }
-                        .is_break()
+                    let mut sink = unsafe { writers[slot].sink(range.clone()) };
+                    range
+                        .map(&mut make)
+                        .any(|made| made.is_none_or(|made| sink(made).is_break()))
                 })
             })
         }))
@@ -219,19 +211,7 @@ fn ranges_of_any_integer_have_the_right_length() {
 #[test]
 #[should_panic(expected = "chunks of 0 items")]
 fn chunks_of_nothing_are_refused() {
-    let _ = (0..5_u8).into_items().into_chunks(0);
-}
-
-/// Catches: an error that does not stop the filling, or counts as a value.
-#[test]
-fn filling_ends_at_the_first_error() {
-    let output = Output::new(4);
-    let mut writer = output.writer();
-    let values = [Ok(1), Err("two"), Ok(3)];
-    // SAFETY: the only filling, within the output.
-    assert_eq!(unsafe { writer.try_fill(0..4, values.into_iter()) }, ControlFlow::Break("two"));
-    drop(writer);
-    assert_eq!(output.finish(), None::<Vec<i32>>);
+    let _ = Chunks::new(&[0; 5], 0);
 }
 
 proptest! {

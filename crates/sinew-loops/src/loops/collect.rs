@@ -1,9 +1,7 @@
-//! `map` and `try_map`: a vector of results, in the order of the items.
+//! `map`: a vector of results, in the order of the items.
 
 use super::driver::drive;
 use super::options::Options;
-use super::visit::FirstError;
-use crate::Stopped;
 use crate::data::{Items, Output};
 use sinew_core::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
@@ -37,36 +35,6 @@ pub fn map<I: Items, R: Send>(
         ControlFlow::Continue(())
     };
     drive(w, items.length(), options, || output.writer(), piece)?;
-    Ok(complete(output))
-}
-
-/// `f` of every item, in order, or the first error.
-///
-/// # Errors
-///
-/// The error of `f`, or [`Stopped::Cancelled`] by the control, if there is one; results that exist
-/// by then are dropped.
-///
-/// # Panics
-///
-/// If `f` does.
-#[inline]
-pub fn try_map<I: Items, R: Send, E: Send>(
-    w: &Worker,
-    items: I,
-    options: &Options,
-    f: impl Fn(I::Item) -> Result<R, E> + Sync,
-) -> Result<Vec<R>, Stopped<E>> {
-    let (output, first) = (Output::new(items.length()), FirstError::default());
-    let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
-        // SAFETY: as in `map`.
-        match unsafe { writer.try_fill(range.clone(), items.piece(range).map(&f)) } {
-            ControlFlow::Continue(()) => ControlFlow::Continue(()),
-            ControlFlow::Break(error) => first.keep(error),
-        }
-    };
-    let driven = drive(w, items.length(), options, || output.writer(), piece);
-    first.into_result(driven)?;
     Ok(complete(output))
 }
 

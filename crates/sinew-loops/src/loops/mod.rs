@@ -37,7 +37,7 @@ mod visit;
 pub use crate::data::Edge;
 pub use auto::Site;
 pub use blocks::{fold_blocks, for_each_block};
-pub use collect::{map, try_map};
+pub use collect::map;
 pub(crate) use driver::drive;
 pub(crate) use fold::{BLOCKS, partials};
 pub use fold::{fold, fold_ranges};

@@ -3,14 +3,12 @@
 
 mod limits;
 
-use super::{
-    Kind, Options, fold, fold_blocks, for_each, for_each_block, map, scan, try_for_each, try_map,
-};
+use super::{Kind, Options, fold, fold_blocks, for_each, for_each_block, map, scan, try_for_each};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::Stopped;
-use crate::data::{Enumerate, IntoItems};
+use crate::data::IntoItems;
 use crate::source::{LoopMemory, any_schedule};
 use proptest::prelude::*;
 use sinew_core::{Pool, Worker, run};
@@ -52,9 +50,6 @@ proptest! {
         let numbers = run(|w| map(w, 0..n, &options, |number| number.to_string()).unwrap());
         let expected: Vec<String> = (0..n).map(|number| number.to_string()).collect();
         prop_assert_eq!(&numbers, &expected);
-        let same =
-            run(|w| try_map(w, (&numbers).into_items(), &options, |text| text.parse::<usize>()));
-        prop_assert_eq!(same, Ok((0..n).collect::<Vec<_>>()));
     }
 
     /// Catches: partial results combined in the wrong order (appending does not commute).
@@ -125,7 +120,6 @@ proptest! {
     ) {
         let bad = bad.index(n);
         let fail = |number: usize| if number == bad { Err(number) } else { Ok(vec![number]) };
-        prop_assert_eq!(run(|w| try_map(w, 0..n, &options, fail)), Err(Stopped::Failed(bad)));
         prop_assert_eq!(
             run(|w| try_for_each(w, 0..n, &options, |number| fail(number).map(drop))),
             Err(Stopped::Failed(bad))
@@ -319,17 +313,4 @@ fn loops_nest() {
         .unwrap();
     });
     assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
-}
-
-/// Catches: an iterator that is not numbered like its items when chunks come out of order.
-#[test]
-fn numbers_belong_to_their_items() {
-    let data: Vec<usize> = (0..1_000).collect();
-    let options = Options { schedule: Schedule::Dynamic { chunk: 7 }, ..Options::default() };
-    run(|w| {
-        for_each(w, Enumerate::new((&data).into_items()), &options, |(number, item)| {
-            assert_eq!(number, *item);
-        })
-        .unwrap();
-    });
 }

@@ -2,8 +2,8 @@
 
 use super::sorts;
 use crate::data::{
-    ArrayWindows, Chunk, Chunks, ChunksExact, ChunksExactMut, ChunksMut, Cuts, IntoItems, PartsMut,
-    RChunks, RChunksExact, RChunksExactMut, RChunksMut, SliceRuns, SplitSlice, Windows,
+    ArrayWindows, Chunks, ChunksExact, ChunksExactMut, ChunksMut, Cuts, PartsMut, RChunks,
+    RChunksExact, RChunksExactMut, RChunksMut, SliceRuns, SplitSlice, Windows,
 };
 use crate::iter::{Mode, Over};
 use std::cmp::Ordering;
@@ -74,7 +74,7 @@ pub trait ParallelSlice<T: Sync> {
     /// If `chunk_size` is 0.
     #[track_caller]
     fn par_chunks(&self, chunk_size: usize) -> Over<'static, Chunks<'_, T>> {
-        Over::new(self.as_parallel_slice().into_chunks(chunk_size))
+        Over::new(Chunks::new(self.as_parallel_slice(), chunk_size))
     }
 
     /// Chunks of exactly `chunk_size` elements. [`remainder`](Over::remainder) has the others.
@@ -178,7 +178,7 @@ pub trait ParallelSliceMut<T: Send> {
     /// If `chunk_size` is 0.
     #[track_caller]
     fn par_chunks_mut(&mut self, chunk_size: usize) -> Over<'static, ChunksMut<'_, T>> {
-        Over::new(self.as_parallel_slice_mut().into_items().into_chunks(chunk_size))
+        Over::new(ChunksMut::new(self.as_parallel_slice_mut(), chunk_size))
     }
 
     /// Chunks of exactly `chunk_size` elements. [`remainder`](Over::remainder) has the others.

@@ -8,7 +8,7 @@ use sinew_sync::plant::{Bug, plant};
 use crate::data::{IntoItems, Neighbourhood};
 use crate::loops::shuttle::{Changers, SCHEDULES, assert_at_rest, explore_pools, explore_with};
 use crate::loops::{
-    Edge, Kind, Options, Sweeps, fold, fold_blocks, for_each, map, scan, sweeps, try_map,
+    Edge, Kind, Options, Sweeps, fold, fold_blocks, for_each, map, scan, sweeps, try_for_each,
 };
 use crate::{Control, Stopped};
 use sinew_core::{Cancelled, Mapping, Worker};
@@ -124,9 +124,9 @@ fn shuttle_folds_blocks_and_errors_come_out_while_the_loop_is_changed() {
         assert_eq!(fold_blocks(w, [0..2, 0..4], [1, 2], &options, || 0, area, |a, b| a + b), Ok(8));
         let failing = |item: usize| {
             changers.start(&control, item);
-            if item == 2 { Err(item) } else { Ok(item.to_string()) }
+            if item == 2 { Err(item) } else { Ok(()) }
         };
-        assert_eq!(try_map(w, 0..4_usize, &options, failing), Err(Stopped::Failed(2)));
+        assert_eq!(try_for_each(w, 0..4_usize, &options, failing), Err(Stopped::Failed(2)));
         changers.join();
         assert_at_rest(&control);
     });

@@ -8,7 +8,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use crate::data::IntoItems;
-use crate::loops::{Kind, Meter, Options, fold, fold_blocks, for_each, map, scan, try_map};
+use crate::loops::{Kind, Meter, Options, fold, fold_blocks, for_each, map, scan, try_for_each};
 use crate::source::LoopMemory;
 use crate::{Control, Stopped};
 use proptest::prelude::*;
@@ -208,7 +208,7 @@ proptest! {
             if item == bad { Err(item) } else { Ok(Counted::new(&alive, item)) }
         };
         prop_assert_eq!(
-            POOL.run(|w| try_map(w, 0..n, &options, body)).map(drop),
+            POOL.run(|w| try_for_each(w, 0..n, &options, |item| body(item).map(drop))),
             Err(Stopped::Failed(bad))
         );
         let panicked = catch_unwind(AssertUnwindSafe(|| {

@@ -10,7 +10,6 @@
 use super::super::driver::drive;
 use super::*;
 use crate::Control;
-use crate::data::Items;
 use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 
@@ -176,28 +175,6 @@ proptest! {
                     || columns.end <= b.start
             };
             prop_assert!(blocks[..number].iter().all(apart), "{:?}", blocks);
-        }
-    }
-
-    /// Catches: a chunk at the end of a range of numbers that is cut short, or reaches beyond it.
-    #[test]
-    fn chunks_of_a_huge_range_are_adjacent(
-        n in any_length(),
-        size in any_chunk(),
-        from in any::<usize>(),
-    ) {
-        use crate::data::Chunk;
-        let chunks = (0..n).into_chunks(size);
-        let length = chunks.length();
-        prop_assert_eq!(length, n.div_ceil(size.max(1)));
-        let first = from % length.max(1);
-        let last = length.min(first.saturating_add(5));
-        let mut next = first.saturating_mul(size);
-        // SAFETY: below the length, and no other code asks.
-        for chunk in unsafe { chunks.piece(first..last) } {
-            prop_assert_eq!(chunk.start, next);
-            prop_assert!(chunk.len() == size || chunk.end == n);
-            next = chunk.end;
         }
     }
 }
