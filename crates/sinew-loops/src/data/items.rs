@@ -19,7 +19,8 @@ use std::ops::Range;
 ///
 /// Pieces of disjoint ranges may be used at the same time on different threads. `piece` must be
 /// sound for every range below the length that was not requested before, in any order of the
-/// ranges. `length` is constant.
+/// ranges, and has at most as many items as the range has indices if [`EXACT`](Self::EXACT).
+/// `length` is constant.
 pub unsafe trait Items: Send + Sync {
     /// The item of one index.
     type Item;

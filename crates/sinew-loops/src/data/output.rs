@@ -24,7 +24,7 @@
 use sinew_sync::lock::Mutex;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 /// The runs that have been written.
 #[derive(Debug, Default)]
@@ -126,27 +126,24 @@ impl<'o, T> Writer<'o, T> {
         }
     }
 
-    /// A function that writes the value that it gets into the next slot of `range`, and breaks if
-    /// there is none.
+    /// A function that writes the value that it gets into the next slot of `range`.
     ///
     /// # Safety
     ///
-    /// As for [`fill`](Self::fill).
+    /// As for [`fill`](Self::fill). It is called at most once for each slot.
     #[inline]
     pub(crate) unsafe fn sink<'w>(
         &'w mut self,
         range: Range<usize>,
-    ) -> impl FnMut(T) -> ControlFlow<()> + use<'w, 'o, T> {
+    ) -> impl FnMut(T) + use<'w, 'o, T> {
         // SAFETY: the caller's promise is the same.
         let (slots, mut filling) = unsafe { self.begin(range) };
-        let mut slots = slots.iter_mut();
-        move |value| match slots.next() {
-            Some(slot) => {
-                slot.write(value);
-                filling.wrote_one();
-                ControlFlow::Continue(())
-            }
-            None => ControlFlow::Break(()),
+        // A loop with one exit, which the compiler can vectorise.
+        move |value| {
+            debug_assert!(filling.done < slots.len(), "more items than positions");
+            // SAFETY: each call has one slot, and there are as many as calls.
+            unsafe { slots.get_unchecked_mut(filling.done) }.write(value);
+            filling.wrote_one();
         }
     }
 

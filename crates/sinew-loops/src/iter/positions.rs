@@ -13,7 +13,8 @@ use crate::loops::Options;
 /// # Safety
 ///
 /// `run` is sound for every range of positions that was not requested before, also at the same time
-/// on different threads, and keeps C2. `num_positions` is constant.
+/// on different threads, and keeps C2. If `opt_len` is `Some`, it pushes at most as many items as
+/// there are positions in the range. `num_positions` is constant.
 pub unsafe trait Positions: Sized + Send + Sync {
     /// The items.
     type Item: Send;

@@ -83,9 +83,15 @@ fn in_place<P: Positions>(
 ) -> Result<Vec<P::Item>, Cancelled> {
     let output = Output::new(len);
     let piece = |writer: &mut Writer<'_, P::Item>, range: Range<usize>| {
+        // SAFETY: ranges are disjoint (D1), and a position has one item.
+        let mut write = unsafe { writer.sink(range.clone()) };
+        let write = |item| {
+            write(item);
+            ControlFlow::Continue(())
+        };
         // SAFETY: ranges lie below the number of positions and are disjoint (D1); a last call has
         // its chain by value, so there are no other requests.
-        unsafe { chain.run(range.clone(), writer.sink(range)) }
+        unsafe { chain.run(range, write) }
     };
     drive(w, len, options, || output.writer(), piece)?;
     Ok(output.finish().expect(COMPLETE))
@@ -157,8 +163,9 @@ pub(crate) fn halves<P: Positions<Item = (X, Y)>, X: Send, Y: Send>(
         let (mut left, mut right) =
             unsafe { (writers.0.sink(range.clone()), writers.1.sink(range.clone())) };
         let write = |(x, y)| {
-            left(x)?;
-            right(y)
+            left(x);
+            right(y);
+            ControlFlow::Continue(())
         };
         // SAFETY: as in `in_place`.
         unsafe { chain.run(range, write) }
