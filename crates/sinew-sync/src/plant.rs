@@ -55,8 +55,9 @@ pub enum Bug {
     EarlyHalf,
     /// A participant that waited for a stolen arm is not counted as active again.
     ForgottenReturn,
-    /// A worklist ends when its workers have left, without a check for the units that they left.
-    NoSecondRound,
+    /// A worker of a worklist leaves without a check for units that it left, or that were woken
+    /// meanwhile.
+    ForgottenLeaver,
     /// A panic in a batch of units returns the units before it to the list.
     LostBatch,
     /// A panic in a batch of units drops the units that those before it have added.

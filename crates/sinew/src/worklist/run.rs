@@ -14,7 +14,7 @@ use sinew_loops::{Operation, Registration};
 use sinew_policy::tune::Counts;
 use sinew_policy::worklist::Settings;
 use sinew_sync::CachePadded;
-use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::atomic::{AtomicUsize, Ordering, fence};
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
@@ -130,7 +130,7 @@ impl<'r, R: Run> RunState<'r, R> {
     pub(super) fn run_all(&self, w: &PoolWorker) {
         loop {
             self.run_ready(w);
-            if self.is_over() || self.parked.len() == 0 || planted(Bug::NoSecondRound) {
+            if self.is_over() || self.parked.len() == 0 {
                 return;
             }
             if self.sleep_until_woken(w) {
@@ -179,18 +179,16 @@ impl<'r, R: Run> RunState<'r, R> {
 
     /// Runs units until none can be run.
     fn run_ready(&self, w: &PoolWorker) {
-        while self.has_ready() && !self.team.is_stopped() {
-            w.scope(|s| {
-                let in_force = self.in_force(w);
-                if let Some(slot) = self.team.take_slot(&in_force, 0) {
-                    self.spawn_missing(s, &in_force, slot.rank() + 1);
-                    self.run_slot(w, s, slot);
-                }
-            });
-            if planted(Bug::NoSecondRound) {
-                return;
-            }
+        if !self.has_ready() || self.team.is_stopped() {
+            return;
         }
+        w.scope(|s| {
+            let in_force = self.in_force(w);
+            if let Some(slot) = self.team.take_slot(&in_force, 0) {
+                self.spawn_missing(s, &in_force, slot.rank() + 1);
+                self.run_slot(w, s, slot);
+            }
+        });
     }
 
     /// Ends a run: the last calls of the work, and the report.
@@ -331,9 +329,16 @@ impl<'r, R: Run> RunState<'r, R> {
         let guard = SlotGuard { team: &self.team, slot };
         let end = self.run_roles(w, s, guard.slot.rank());
         drop(guard);
-        if end == End::Replaced {
+        if end == End::Replaced || self.has_missed_units() {
             self.spawn_missing(s, &self.in_force(w), 0);
         }
+    }
+
+    /// Whether units can be run that no worker was recruited for: this one has left them in its
+    /// list, or they became ready when it had not left its slot (E3 of `team`).
+    fn has_missed_units(&self) -> bool {
+        fence(Ordering::SeqCst);
+        !planted(Bug::ForgottenLeaver) && self.has_ready() && !self.is_over()
     }
 
     /// Runs the roles of a slot, one after another, until it has none.

@@ -1,11 +1,12 @@
 //! Whole runs under random schedules (shuttle): threads, mapping and settings change, everything is
-//! cancelled, units panic; seven planted bugs.
+//! cancelled, units panic; with planted bugs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sinew_loops::Control as Handle;
 use sinew_stm::{TArray, TVar, atomically};
 use sinew_sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use sinew_sync::lock::{Condvar, Mutex};
 use sinew_sync::plant::Bug;
 
 use super::*;
@@ -143,7 +144,7 @@ fn shuttle_every_unit_commits_once_in_any_order() {
 #[test]
 #[should_panic]
 fn shuttle_finds_a_run_that_ends_while_units_are_left() {
-    hunt(Bug::NoSecondRound, change_everything);
+    hunt(Bug::ForgottenLeaver, change_everything);
 }
 
 #[test]
@@ -367,4 +368,48 @@ fn a_thread_outside_makes_the_change() {
 fn shuttle_a_run_that_is_kept_alive_sees_the_change() {
     explore(a_thread_outside_makes_the_change);
     explore_pauses(a_thread_outside_makes_the_change);
+}
+
+/// A unit waits; another changes that, and the third holds its worker until the first has run.
+fn a_unit_holds_its_worker() {
+    let (go, has_run, ran) = (TVar::new(false), Mutex::new(false), Condvar::new());
+    let list = [2, 1, 0].into_iter().collect::<Worklist<_>>();
+    let mut list = list.tune(Tuning::Fixed(Settings::baseline(2)));
+    let report = list.run_fold(
+        |tx, &unit, _| {
+            match unit {
+                0 if !go.get(tx)? => return tx.retry(),
+                1 => {
+                    let mut guard = has_run.lock();
+                    while !*guard {
+                        guard = ran.wait(guard);
+                    }
+                }
+                2 => go.set(tx, true)?,
+                _ => {}
+            }
+            Ok(unit)
+        },
+        |(): &mut (), unit| {
+            if unit == 0 {
+                *has_run.lock() = true;
+                ran.notify_all();
+            }
+        },
+    );
+    assert_eq!(report.unwrap().commits, 3);
+}
+
+/// Catches: a unit that is woken while the other workers leave, and then waits for the end of the
+/// unit that its worker runs (E3).
+#[test]
+fn shuttle_a_woken_unit_is_run_while_its_worker_is_held() {
+    explore(a_unit_holds_its_worker);
+    explore_pauses(a_unit_holds_its_worker);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn shuttle_finds_a_worker_that_leaves_units_that_were_woken() {
+    hunt_pauses(Bug::ForgottenLeaver, a_unit_holds_its_worker);
 }

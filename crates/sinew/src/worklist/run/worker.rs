@@ -22,7 +22,7 @@ use sinew_core::Scope;
 use sinew_loops::Participant;
 use sinew_policy::worklist::{Settings, swap, units};
 use sinew_stm::Change;
-use sinew_sync::atomic::spin_loop;
+use sinew_sync::atomic::{Ordering, fence, spin_loop};
 use sinew_sync::clock::{TICKS_PER_US, ticks};
 use sinew_sync::plant::{Bug, planted};
 
@@ -265,10 +265,12 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     #[inline]
     fn recruit(&self) {
         let state = self.state;
-        if state.team.is_short(&self.in_force)
-            && (state.lists.has_spare(self.access()) || state.parked.any_woken())
-        {
-            self.state.spawn_missing(self.s, &self.in_force, 0);
+        if !(state.lists.has_spare(self.access()) || state.parked.any_woken()) {
+            return;
+        }
+        fence(Ordering::SeqCst); // E3
+        if state.team.is_short(&self.in_force) {
+            state.spawn_missing(self.s, &self.in_force, 0);
         }
     }
 
