@@ -1,4 +1,4 @@
-//! Items made of other items: chunks, and one sequence after another.
+//! Items made of other items: chunks, one sequence after another, numbered items.
 
 use super::items::{Items, ReadItems, SliceMut};
 use std::ops::Range;
@@ -132,3 +132,37 @@ unsafe impl<A: Items, B: Items<Item = A::Item>> Items for Chain<A, B> {
         unsafe { self.a.piece(a).chain(self.b.piece(b)) }
     }
 }
+
+/// Items with their numbers.
+#[derive(Debug, Clone)]
+pub(crate) struct Enumerate<A> {
+    items: A,
+}
+
+impl<A: Items> Enumerate<A> {
+    /// `items`, numbered from 0.
+    #[inline]
+    pub(crate) fn new(items: A) -> Self {
+        Self { items }
+    }
+}
+
+// SAFETY: index for index the items within.
+unsafe impl<A: Items> Items for Enumerate<A> {
+    type Item = (usize, A::Item);
+    type Piece = std::iter::Zip<Range<usize>, A::Piece>;
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.items.length()
+    }
+
+    #[inline]
+    unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
+        // SAFETY: the caller's promise is the same.
+        range.clone().zip(unsafe { self.items.piece(range) })
+    }
+}
+
+// SAFETY: the items within allow it.
+unsafe impl<A: ReadItems> ReadItems for Enumerate<A> {}

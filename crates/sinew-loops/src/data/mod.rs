@@ -39,6 +39,7 @@ mod text;
 mod tiles;
 mod wide;
 
+pub(crate) use adapt::Enumerate;
 pub use adapt::{Chain, Chunks, ChunksMut};
 pub(crate) use band::{Band, Field, Scratch, interior};
 pub use cuts::{Cut, Cuts, CutsPiece, PartsMut, PartsMutPiece, SliceRuns, SplitSlice};

@@ -20,11 +20,11 @@
 //!   checks, no unit is left that could run. By E1 no worker could add one in between, and a thief
 //!   stops searching before it takes.
 //!
-//! - E3: a worker that has units for others, or has woken some, checks for free slots before it runs
-//!   its next units, and a worker checks for units after it has left its slot. Each has a full fence
-//!   between what it did and what it checks, so one of them sees the other. So units do not wait
-//!   for the end of the unit that a worker runs, which may itself wait for them. And no unit is left
-//!   in the lists at the end: the last worker that leaves sees it.
+//! - E3: a worker that has units for others, or has woken some, checks for free slots before it
+//!   runs its next units, and a worker checks for units after it has left its slot. Each has a full
+//!   fence between what it did and what it checks, so one of them sees the other. So units do not
+//!   wait for the end of the unit that a worker runs, which may itself wait for them. And no unit
+//!   is left in the lists at the end: the last worker that leaves sees it.
 
 use sinew_loops::{Participants, Registration};
 use sinew_policy::worklist::{Settings, helpers};

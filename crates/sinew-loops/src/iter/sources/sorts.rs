@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::iter::{IndexedParIter, ParIter, over};
+use crate::data::{Enumerate, IntoItems};
+use crate::loops::{Options, map};
 use crate::sort::sort_by;
 
 /// Sorts `slice` by `compare`, in the current pool.
@@ -15,8 +16,10 @@ pub(super) fn sort_by_cached_key<T: Send, K: Ord + Send>(
     slice: &mut [T],
     key: impl Fn(&T) -> K + Sync,
 ) {
-    let numbered = over(&mut *slice).enumerate();
-    let mut keys: Vec<_> = numbered.map(|(number, element)| (key(element), number)).collect();
+    let numbered = Enumerate::new((&mut *slice).into_items());
+    let key = |(number, element): (usize, &mut T)| (key(element), number);
+    let keys = sinew_core::run(|w| map(w, numbered, &Options::default(), key));
+    let mut keys = keys.expect("only a control cancels a loop");
     sort(&mut keys, |a, b| a.0.cmp(&b.0));
     // `order[place]` is the index of the element that belongs to `place`.
     let mut order: Vec<usize> = keys.into_iter().map(|(_, number)| number).collect();
