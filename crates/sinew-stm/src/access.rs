@@ -219,6 +219,25 @@ impl Descriptor {
         self.index.find(&self.writes, target)
     }
 
+    /// The version that this transaction has entered for `chain`, if it is to be changed in place:
+    /// nothing else refers to it, and no part may need it as it is.
+    pub(crate) fn own_version(
+        &mut self,
+        record: &Record,
+        chain: &Chain,
+    ) -> Option<NonNull<Header>> {
+        let (target, seen) = (Target::chain(chain), record.look());
+        let index = if self.limit == 0 {
+            if self.mode == Mode::Ahead { None } else { self.written_aside(target) }
+        } else if seen & OWNER == self.owner {
+            self.own_entry(seen, target)
+        } else {
+            None
+        }?;
+        // SAFETY: an entry of a chain holds a version.
+        (!self.keeps_old_value(index)).then(|| unsafe { from_bits(self.writes[index].bits) })
+    }
+
     /// Writes a target whose record this transaction has locked.
     fn write_own(&mut self, owned: u64, target: Target, bits: Bits) {
         match self.own_entry(owned, target) {

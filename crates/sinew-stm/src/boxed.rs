@@ -104,6 +104,48 @@ impl<T> TBox<T> {
         self.set(tx, f(value))
     }
 
+    /// Calls `f` with the value to change it, and returns the result of `f`.
+    ///
+    /// ```
+    /// use sinew_stm::{TBox, atomically};
+    ///
+    /// let log = TBox::new(Vec::new());
+    /// atomically(|tx| (0..100).try_for_each(|n| log.update(tx, |log| log.push(n))));
+    /// assert_eq!(log.load().len(), 100);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost: return the error with `?`.
+    ///
+    /// # Panics
+    ///
+    /// If `f` does. A closure that catches the panic finds the value unchanged, or as `f` left it
+    /// if the same transaction had changed it before.
+    ///
+    /// # Cost
+    ///
+    /// The first change in a transaction, or in a part of it, clones the value. Later ones change
+    /// that clone in place.
+    pub fn update<'tx, R>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        f: impl FnOnce(&mut T) -> R,
+    ) -> TxResult<R>
+    where
+        T: Clone,
+    {
+        if let Some(version) = tx.descriptor.own_version(&self.record, &self.chain) {
+            // SAFETY: the chain's versions are of `T`; this one is the transaction's own, and `f`
+            // has the only reference, which it cannot keep.
+            return Ok(f(unsafe { Header::value_mut(version) }));
+        }
+        let mut value = self.get(tx)?;
+        let result = f(&mut value);
+        self.set(tx, value)?;
+        Ok(result)
+    }
+
     /// Replaces the value; returns a clone of the old one.
     ///
     /// # Errors

@@ -1,7 +1,10 @@
 //! All containers, and plain variables, beside their twins of the standard library, for recorded
 //! histories of operations on them.
 
-use crate::{TArray, TBox, TGrid, THashMap, THeap, TList, TMap, TQueue, TVar, Tx, TxResult};
+use crate::{
+    Boxed, TArray, TBoundedQueue, TBox, TGrid, THashMap, THeap, TList, TMap, TQueue, TVar, Tx,
+    TxResult,
+};
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hasher};
@@ -18,7 +21,11 @@ pub(crate) enum Kind {
     List,
     Hash,
     Map,
+    /// A map with the storage `Boxed`.
+    BoxedMap,
     Queue,
+    /// A queue of at most [`CAPACITY`] values.
+    Bounded,
     Heap,
     Grid,
     /// A variable, a wide one, a boxed one and a place of an array for each key, which are always
@@ -26,8 +33,19 @@ pub(crate) enum Kind {
     Equal,
 }
 
-pub(crate) const KINDS: [Kind; 7] =
-    [Kind::List, Kind::Hash, Kind::Map, Kind::Queue, Kind::Heap, Kind::Grid, Kind::Equal];
+pub(crate) const KINDS: [Kind; 9] = [
+    Kind::List,
+    Kind::Hash,
+    Kind::Map,
+    Kind::BoxedMap,
+    Kind::Queue,
+    Kind::Bounded,
+    Kind::Heap,
+    Kind::Grid,
+    Kind::Equal,
+];
+
+const CAPACITY: usize = 3;
 
 /// An operation. A queue and a heap ignore the key.
 #[derive(Debug, Clone, Copy)]
@@ -167,7 +185,9 @@ pub(crate) struct World {
     list: TList<Key, u16>,
     hash: THashMap<Key, u16, Parity>,
     map: TMap<Key, u16>,
+    boxed_map: TMap<Key, u16, Boxed>,
     queue: TQueue<u16>,
+    bounded: TBoundedQueue<u16, Boxed>,
     heap: THeap<Weight>,
     grid: TGrid<u16>,
     equal: Equal,
@@ -227,7 +247,9 @@ impl World {
             list: TList::new(),
             hash: THashMap::with_hasher(2, Parity),
             map: TMap::new(),
+            boxed_map: TMap::boxed(),
             queue: TQueue::new(),
+            bounded: TBoundedQueue::boxed(CAPACITY),
             heap: THeap::new(),
             grid: TGrid::new([usize::from(KEYS), 1, 1], 0),
             equal: Equal::new(),
@@ -267,7 +289,11 @@ impl World {
             Op::Put(Kind::Map, key, value) => {
                 Vec::from_iter(self.map.insert(tx, Key(key), value)?)
             }
+            Op::Put(Kind::BoxedMap, key, value) => {
+                Vec::from_iter(self.boxed_map.insert(tx, Key(key), value)?)
+            }
             Op::Put(Kind::Queue, _, value) => self.queue.push(tx, value).map(|()| vec![])?,
+            Op::Put(Kind::Bounded, _, value) => Vec::from_iter(self.bounded.push(tx, value)?.err()),
             Op::Put(Kind::Heap, _, value) => self.heap.push(tx, Weight(value)).map(|()| vec![])?,
             Op::Put(Kind::Grid, key, value) => {
                 self.grid.set(tx, place(key), value).map(|()| vec![])?
@@ -276,12 +302,20 @@ impl World {
             Op::Take(Kind::List, key) => Vec::from_iter(self.list.remove(tx, &Key(key))?),
             Op::Take(Kind::Hash, key) => Vec::from_iter(self.hash.remove(tx, &Key(key))?),
             Op::Take(Kind::Map, key) => Vec::from_iter(self.map.remove(tx, &Key(key))?),
+            Op::Take(Kind::BoxedMap, key) => Vec::from_iter(self.boxed_map.remove(tx, &Key(key))?),
             Op::Take(Kind::Queue, _) => Vec::from_iter(self.queue.pop(tx)?),
+            Op::Take(Kind::Bounded, _) => Vec::from_iter(self.bounded.pop(tx)?),
             Op::Take(Kind::Heap, _) => Vec::from_iter(self.heap.pop(tx)?.map(|weight| weight.0)),
             Op::Look(Kind::List, key) => Vec::from_iter(self.list.get(tx, &Key(key))?),
             Op::Look(Kind::Hash, key) => Vec::from_iter(self.hash.get(tx, &Key(key))?),
             Op::Look(Kind::Map, key) => flat(Vec::from_iter(self.map.at_least(tx, Key(key))?)),
+            Op::Look(Kind::BoxedMap, key) => {
+                flat(Vec::from_iter(self.boxed_map.at_least(tx, Key(key))?))
+            }
             Op::Look(Kind::Queue, _) => vec![u16::from(self.queue.is_empty(tx)?)],
+            Op::Look(Kind::Bounded, _) => {
+                [self.bounded.is_empty(tx)?, self.bounded.is_full(tx)?].map(u16::from).to_vec()
+            }
             Op::Look(Kind::Heap, _) => Vec::from_iter(self.heap.peek(tx)?.map(|weight| weight.0)),
             Op::Look(Kind::Grid, key) | Op::Take(Kind::Grid, key) => {
                 vec![self.grid.get(tx, place(key))?]
@@ -312,7 +346,12 @@ impl World {
                 (0..KEYS).try_for_each(|key| self.map.get(tx, &Key(key)).map(drop))?;
                 self.map.to_vec(tx).map(flat)
             }
+            Kind::BoxedMap => {
+                (0..KEYS).try_for_each(|key| self.boxed_map.get(tx, &Key(key)).map(drop))?;
+                self.boxed_map.to_vec(tx).map(flat)
+            }
             Kind::Queue => self.queue.to_vec(tx),
+            Kind::Bounded => Ok(vec![self.bounded.len(tx)? as u16]),
             Kind::Heap => Ok(vec![u16::try_from(self.heap.len(tx)?).unwrap_or(u16::MAX)]),
             Kind::Grid => {
                 (0..KEYS).map(|key| self.grid.get(tx, [usize::from(key), 0, 0])).collect()
@@ -325,8 +364,9 @@ impl World {
 /// The counterparts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Model {
-    maps: [[Option<u16>; KEYS as usize]; 3],
+    maps: [[Option<u16>; KEYS as usize]; 4],
     queue: Vec<u16>,
+    bounded: Vec<u16>,
     /// Sorted.
     heap: Vec<u16>,
     grid: [u16; KEYS as usize],
@@ -338,6 +378,10 @@ impl Model {
     pub(crate) fn perform(&mut self, op: Op) -> Answer {
         match op {
             Op::Put(Kind::Queue, _, value) => self.queue.push(value),
+            Op::Put(Kind::Bounded, _, value) if self.bounded.len() == CAPACITY => {
+                return vec![value];
+            }
+            Op::Put(Kind::Bounded, _, value) => self.bounded.push(value),
             Op::Put(Kind::Heap, _, value) => {
                 let place = self.heap.partition_point(|other| *other < value);
                 self.heap.insert(place, value);
@@ -350,8 +394,16 @@ impl Model {
             Op::Take(Kind::Queue, _) => {
                 return if self.queue.is_empty() { vec![] } else { vec![self.queue.remove(0)] };
             }
+            Op::Take(Kind::Bounded, _) => {
+                let any = usize::from(!self.bounded.is_empty());
+                return self.bounded.drain(..any).collect();
+            }
             Op::Take(Kind::Heap, _) => return self.heap.pop().into_iter().collect(),
             Op::Look(Kind::Queue, _) => return vec![u16::from(self.queue.is_empty())],
+            Op::Look(Kind::Bounded, _) => {
+                let len = self.bounded.len();
+                return [len == 0, len == CAPACITY].map(u16::from).to_vec();
+            }
             Op::Look(Kind::Heap, _) => return self.heap.last().copied().into_iter().collect(),
             Op::Look(Kind::Grid, key) | Op::Take(Kind::Grid, key) => {
                 return vec![self.grid[usize::from(key)]];
@@ -360,9 +412,12 @@ impl Model {
                 return vec![self.equal[usize::from(key)]];
             }
             Op::Take(kind, key) => return self.entry(kind, key).take().into_iter().collect(),
-            Op::Look(Kind::Map, key) => return self.entries(Kind::Map, key).take(2).collect(),
+            Op::Look(kind @ (Kind::Map | Kind::BoxedMap), key) => {
+                return self.entries(kind, key).take(2).collect();
+            }
             Op::Look(kind, key) => return self.entry(kind, key).iter().copied().collect(),
             Op::Walk(Kind::Queue) => return self.queue.clone(),
+            Op::Walk(Kind::Bounded) => return vec![self.bounded.len() as u16],
             Op::Walk(Kind::Heap) => {
                 return vec![u16::try_from(self.heap.len()).unwrap_or(u16::MAX)];
             }

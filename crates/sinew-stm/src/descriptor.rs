@@ -40,6 +40,7 @@ use crate::word::{Bits, Word};
 use sinew_sync::plant::{Bug, planted};
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The state at the beginning of a part of a transaction.
 pub(crate) struct Mark {
@@ -86,6 +87,8 @@ pub(crate) struct Descriptor {
     pub(crate) owner: u64,
     /// Why the attempt can no longer commit.
     pub(crate) doomed: Option<Cause>,
+    /// When a wait of this attempt ends at the latest. Cleared by `tidy`.
+    pub(crate) deadline: Option<Instant>,
     pub(crate) mode: Mode,
     /// Whether its end involves more than locks, values and counters (I14).
     pub(crate) special: bool,
@@ -132,6 +135,7 @@ impl Descriptor {
             writes: Vec::new(),
             owner: LOCKED | u64::from(number) << 32,
             doomed: None,
+            deadline: None,
             mode: Mode::Optimistic,
             special: false,
             untidy: false,
@@ -527,6 +531,7 @@ impl Descriptor {
             self.retired = 0;
             grace::advance();
         }
+        self.deadline = None;
         self.untidy = false;
         std::mem::take(&mut self.after)
     }

@@ -24,7 +24,8 @@
 //!
 //! **Variables.** [`TVar<T>`](TVar) for values that are `Copy`, [`TArray<T>`](TArray) for many of
 //! them, [`TBox<T>`](TBox) for all others: text, vectors, `Arc`s. On top of them [`TMap`],
-//! [`THashMap`], [`TList`], [`TQueue`], [`THeap`] and [`TGrid`]. They can be statics, fields,
+//! [`THashMap`], [`TList`], [`TQueue`], [`TBoundedQueue`], [`THeap`] and [`TGrid`]; with the storage
+//! [`Boxed`] they hold values that are `Clone`. Variables and containers can be statics, fields,
 //! locals, or in an `Arc`: a transaction borrows them, as threads of [`std::thread::scope`] do. Use
 //! [`keep`](Tx::keep) to follow an `Arc` that was read from a variable.
 //!
@@ -32,9 +33,12 @@
 //! error means that this attempt is over, and the closure is called again. So the closure should
 //! have no effects that cannot be repeated. Every attempt sees a consistent snapshot, even if it
 //! later aborts (opacity). It never finds an invariant of yours or of a container broken.
+//! [`try_atomically`] is for closures with errors of their own: `?` on such an error undoes the
+//! transaction, and the caller gets the error.
 //!
 //! **Waiting.** [`retry`](Tx::retry) ends the attempt and sleeps until a variable that it read has
-//! changed. [`or_else`](Tx::or_else) runs an alternative instead:
+//! changed, [`retry_until`](Tx::retry_until) until a deadline at most. [`or_else`](Tx::or_else) runs
+//! an alternative instead:
 //!
 //! ```
 //! use sinew_stm::{TVar, Tx, TxResult, atomically};
@@ -99,7 +103,7 @@
 //! | `descriptor`, `log`, `access` | snapshot, read set, write set; reading and writing |
 //! | `record`, `word`, `engine` | the ownership record, values as words, the clock with the token |
 //! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they are dropped |
-//! | `containers` | ordered map, hash map, list, queue, heap, grid: built from variables, without `unsafe` |
+//! | `containers` | ordered map, hash map, list, queues, heap, grid: built from variables, without `unsafe` |
 //! | `prefetch`, `ahead`, `run_ahead` | runs that only read ahead, for helper threads |
 //! | `late`, `index` | transactions that lock at their commit: irrevocable ones, and for comparison |
 //! | `contention`, `contention_manager`, `waiting`, `sleepers`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
@@ -214,17 +218,19 @@ mod word;
 
 pub use array::TArray;
 pub use boxed::TBox;
-pub use containers::{TGrid, THashMap, THeap, TList, TMap, TQueue};
+pub use containers::{
+    Boxed, Entry, Inline, Store, TBoundedQueue, TGrid, THashMap, THeap, TList, TMap, TQueue,
+};
 pub use contention_manager::ContentionManager;
 pub use engine::counters_by_site;
 pub use late::Locking;
 pub use local::in_transaction;
 pub use prefetch::{Prefetch, Prefetched};
-pub use run::{Transaction, Unfinished, atomically};
+pub use run::{Transaction, Unfinished, atomically, try_atomically};
 pub use run_ahead::PrefetchEnd;
 pub use sites::{Cause, Counters};
 pub use tx::Tx;
-pub use tx_error::{TxError, TxResult};
+pub use tx_error::{Abort, TxError, TxResult};
 pub use var::TVar;
 pub use waiting::Change;
 

@@ -7,7 +7,7 @@ use crate::late::Locking;
 use crate::local;
 use crate::sites::{Cause, Counters, Site};
 use crate::tx::Tx;
-use crate::tx_error::{TxError, TxResult, Why};
+use crate::tx_error::{Abort, TxError, TxResult, Why};
 use crate::waiting::Change;
 use std::error::Error;
 use std::fmt;
@@ -53,6 +53,60 @@ const MAX_ABORTS: u32 = 10;
 #[track_caller]
 pub fn atomically<'env, R>(f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> TxResult<R>) -> R {
     Transaction::new().atomically(f)
+}
+
+/// Runs `f` as a transaction that may fail: an error of `f` undoes all its writes.
+///
+/// The same as [`Transaction::new().try_atomically(f)`](Transaction::try_atomically).
+///
+/// # Errors
+///
+/// The error of `f`. It follows from a consistent snapshot: an attempt that another transaction has
+/// disturbed is repeated instead.
+///
+/// # Panics
+///
+/// As [`atomically`](fn@crate::atomically). Effects after [`Tx::irrevocable`] stay, its writes do
+/// not.
+///
+/// ```
+/// use sinew_stm::{TVar, Tx, Abort, try_atomically};
+///
+/// #[derive(Debug, PartialEq)]
+/// struct Overdrawn;
+/// # impl std::fmt::Display for Overdrawn {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// #         f.write_str("overdrawn")
+/// #     }
+/// # }
+/// impl std::error::Error for Overdrawn {}
+///
+/// fn withdraw<'tx>(
+///     tx: &mut Tx<'tx, '_>,
+///     account: &'tx TVar<u32>,
+///     amount: u32,
+/// ) -> Result<(), Abort<Overdrawn>> {
+///     let rest = account.get(tx)?.checked_sub(amount).ok_or(Overdrawn)?;
+///     Ok(account.set(tx, rest)?)
+/// }
+///
+/// let (from, to) = (TVar::new(10), TVar::new(0));
+/// let transfer = |amount| {
+///     try_atomically(|tx| {
+///         to.modify(tx, |sum| sum + amount)?;
+///         withdraw(tx, &from, amount)
+///     })
+/// };
+/// assert_eq!(transfer(20), Err(Overdrawn));
+/// assert_eq!((from.load(), to.load()), (10, 0));
+/// assert_eq!(transfer(7), Ok(()));
+/// ```
+#[inline]
+#[track_caller]
+pub fn try_atomically<'env, R, E>(
+    f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> Result<R, Abort<E>>,
+) -> Result<R, E> {
+    Transaction::new().try_atomically(f)
 }
 
 /// The options of a transaction.
@@ -148,6 +202,39 @@ impl Transaction {
                     return value;
                 }
                 Err(stop) => descriptor = run.again_cold(stop, self.max_aborts),
+            }
+        }
+    }
+
+    /// Runs `f`, which may fail: see [`try_atomically`](fn@crate::try_atomically).
+    ///
+    /// # Errors
+    ///
+    /// The error of `f`.
+    ///
+    /// # Panics
+    ///
+    /// As [`atomically`](fn@crate::atomically).
+    #[inline]
+    #[track_caller]
+    pub fn try_atomically<'env, R, E>(
+        &self,
+        mut f: impl for<'tx> FnMut(&mut Tx<'tx, 'env>) -> Result<R, Abort<E>>,
+    ) -> Result<R, E> {
+        let mut descriptor = local::enter(self.site);
+        let mut run = Run::new(self, descriptor);
+        run.begin(self, descriptor);
+        loop {
+            let mut failed = None;
+            match run.attempt(descriptor, |tx| f(tx).map_err(|abort| abort.keep(&mut failed))) {
+                Ok(value) => {
+                    run.finish(descriptor);
+                    return Ok(value);
+                }
+                Err(stop) => match failed {
+                    Some(error) if run.fails() => return Err(error),
+                    _ => descriptor = run.again_cold(stop, self.max_aborts),
+                },
             }
         }
     }
@@ -374,6 +461,18 @@ impl Run {
         cause
     }
 
+    /// Ends the attempts with an error of the closure. Returns false, and does nothing, if the
+    /// attempt is doomed: it may have seen outdated values.
+    #[cold]
+    #[inline(never)]
+    fn fails(&mut self) -> bool {
+        let ends = self.descriptor().doomed.is_none();
+        if ends {
+            self.give_up();
+        }
+        ends
+    }
+
     /// Rolls back, counts the cause, and releases the token.
     fn abandon(&mut self) -> Cause {
         let d = self.descriptor();
@@ -399,7 +498,8 @@ impl Run {
     #[inline(never)]
     #[track_caller]
     fn give_up_or_wait(&mut self, stop: TxError) -> Unfinished {
-        if !self.is_to_wait(stop) {
+        // A scheduler has no clock for changes: it repeats the attempt until the deadline.
+        if !self.is_to_wait(stop) || self.descriptor().deadline.is_some() {
             return Unfinished::GivenUp(self.give_up());
         }
         let change = self.roll_back_to_wait();
@@ -417,13 +517,14 @@ impl Run {
     /// Rolls back and sleeps until a variable that was read has changed.
     #[track_caller]
     fn wait_for_change(&mut self) {
+        let deadline = self.descriptor().deadline;
         let change = self.roll_back_to_wait();
         let d = self.descriptor();
         d.give_token();
         d.aborts = 0;
         let attempts = d.attempts();
         self.step_out(false);
-        change.wait();
+        change.wait_until(deadline);
         drop(change);
         self.step_in(attempts);
     }
@@ -436,7 +537,10 @@ impl Run {
             d.mode != Mode::Irrevocable,
             "retry() after irrevocable(): no other could make the change"
         );
-        assert!(!d.reads.is_empty(), "retry() before anything was read: no change could end it");
+        assert!(
+            !d.reads.is_empty() || d.deadline.is_some(),
+            "retry() before anything was read: no change could end it"
+        );
         d.roll_back();
         d.counters().retries.add(1);
         // SAFETY: records live in the environment of this call, or in kept values until the attempt

@@ -4,9 +4,10 @@ use crate::descriptor::{Descriptor, Mark, Mode};
 use crate::engine::engine;
 use crate::run_ahead::PrefetchEnd;
 use crate::sites::Cause;
-use crate::tx_error::{TxError, TxResult, Why};
+use crate::tx_error::{Abort, TxError, TxResult, Why};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A running transaction.
 ///
@@ -78,6 +79,69 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     // Not track_caller: the panic comes when the attempt ends, at the place of the transaction.
     pub fn retry<T>(&mut self) -> TxResult<T> {
         Err(TxError(Why::Retry))
+    }
+
+    /// As [`retry`](Self::retry), but waits until `deadline` at most: the first attempt after it
+    /// continues. Take the deadline outside of the closure, which may be called several times.
+    ///
+    /// ```
+    /// use sinew_stm::{TQueue, atomically};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let queue: TQueue<u32> = TQueue::new();
+    /// let deadline = Instant::now() + Duration::from_millis(1);
+    /// let taken = atomically(|tx| {
+    ///     let first = queue.pop(tx)?;
+    ///     if first.is_none() {
+    ///         tx.retry_until(deadline)?;
+    ///     }
+    ///     Ok(first)
+    /// });
+    /// assert_eq!(taken, None);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Always before the deadline: return it with `?`.
+    ///
+    /// # Panics
+    ///
+    /// When the attempt ends, if the transaction is [`irrevocable`](Self::irrevocable).
+    ///
+    /// # Blocking
+    ///
+    /// As [`retry`](Self::retry). A unit of a worklist is repeated until its deadline instead,
+    /// which costs processor time.
+    // Not track_caller: as `retry`.
+    pub fn retry_until(&mut self, deadline: Instant) -> TxResult<()> {
+        if Instant::now() >= deadline {
+            return Ok(());
+        }
+        self.descriptor.leave_a_mess();
+        let earliest = self.descriptor.deadline.map_or(deadline, |other| other.min(deadline));
+        self.descriptor.deadline = Some(earliest);
+        self.retry()
+    }
+
+    /// The error that makes [`try_atomically`](crate::try_atomically) fail with `error`, for errors
+    /// that do not implement [`Error`](std::error::Error).
+    ///
+    /// ```
+    /// use sinew_stm::{TVar, try_atomically};
+    ///
+    /// let balance = TVar::new(5);
+    /// let failed = try_atomically(|tx| match balance.get(tx)? {
+    ///     0..10 => tx.abort("too little"),
+    ///     balance => Ok(balance),
+    /// });
+    /// assert_eq!(failed, Err("too little"));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Always: return it with `?` or `return`.
+    pub fn abort<T, E>(&mut self, error: E) -> Result<T, Abort<E>> {
+        Err(Abort::Failed(error))
     }
 
     /// Aborts this attempt as a conflict does, and begins the next one: for facts from outside of
@@ -154,6 +218,50 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         let done = f(part.tx);
         part.end();
         done
+    }
+
+    /// A nested transaction that may fail: an error of `f` undoes the effects of `f`, and this
+    /// transaction continues with the error.
+    ///
+    /// ```
+    /// use sinew_stm::{TVar, atomically};
+    ///
+    /// let (stock, orders) = (TVar::new(2), TVar::new(0));
+    /// let order = |number| {
+    ///     atomically(|tx| {
+    ///         orders.modify(tx, |orders| orders + 1)?;
+    ///         tx.try_atomically(|tx| match stock.replace(tx, 0)? {
+    ///             found if found >= number => Ok(stock.set(tx, found - number)?),
+    ///             found => tx.abort(found),
+    ///         })
+    ///     })
+    /// };
+    /// assert_eq!((order(3), order(1)), (Err(2), Ok(())));
+    /// assert_eq!((stock.load(), orders.load()), (1, 2));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost, or waits: return the error with `?`. The error of `f` is inside of the
+    /// `Ok`; a second `?` hands it on in a transaction that may fail itself.
+    ///
+    /// # Panics
+    ///
+    /// As [`atomically`](Self::atomically).
+    pub fn try_atomically<R, E>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<R, Abort<E>>,
+    ) -> TxResult<Result<R, E>> {
+        let part = Part::begin(self);
+        let mut failed = None;
+        let done = f(part.tx).map_err(|abort| abort.keep(&mut failed));
+        let Some(error) = failed else {
+            part.end();
+            return done.map(Ok);
+        };
+        drop(part);
+        // A doomed attempt may have seen outdated values.
+        if self.descriptor.doomed.is_some() { Err(TxError(Why::Conflict)) } else { Ok(Err(error)) }
     }
 
     /// Calls `handler` once the transaction has committed, outside of it. Handlers are called in

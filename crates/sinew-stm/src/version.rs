@@ -70,8 +70,22 @@ impl Header {
     ///
     /// It is a version of `T` and lives as long as `'a`.
     pub(crate) unsafe fn value<'a, T>(version: NonNull<Self>) -> &'a T {
-        // SAFETY: the caller's promise; the value is never changed while the version lives.
+        // SAFETY: the caller's promise; the value is changed only before the version is published,
+        // by the transaction that made it (`value_mut`).
         unsafe { &(*version.as_ptr().cast::<Version<T>>()).value }
+    }
+}
+
+impl Header {
+    /// The value of a version, to be changed.
+    ///
+    /// # Safety
+    ///
+    /// It is a version of `T` that was never published, nothing else refers to it, and it lives as
+    /// long as `'a`.
+    pub(crate) unsafe fn value_mut<'a, T>(version: NonNull<Self>) -> &'a mut T {
+        // SAFETY: the caller's promise.
+        unsafe { &mut (*version.as_ptr().cast::<Version<T>>()).value }
     }
 }
 

@@ -42,6 +42,7 @@ use sinew_sync::parker::Parker;
 use sinew_sync::plant::{Bug, planted};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
+use std::time::Instant;
 
 /// The next change of a variable that a transaction has read, for which it waits after
 /// [`retry`](crate::Tx::retry). Made by
@@ -121,9 +122,20 @@ impl Change {
     ///
     /// Blocks until another thread commits a change.
     pub fn wait(&self) {
+        self.wait_until(None);
+    }
+
+    /// Sleeps until a variable has changed, or the deadline has passed.
+    pub(crate) fn wait_until(&self, deadline: Option<Instant>) {
         let sleeper = Arc::new(Sleeper(Parker::new()));
         self.notify(Waker::from(Arc::clone(&sleeper)));
-        sleeper.0.park_until(|| self.has_happened());
+        while !self.has_happened() {
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return;
+            }
+            sleeper.0.park_at_most(left.map(|left| left.as_nanos().try_into().unwrap_or(u64::MAX)));
+        }
     }
 }
 

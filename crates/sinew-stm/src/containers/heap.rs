@@ -4,6 +4,7 @@
 //! panic of the comparison undoes.
 
 use super::arena::Arena;
+use super::store::{Boxed, Inline, Store, Variable};
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
 use crate::var::TVar;
@@ -23,23 +24,32 @@ use crate::var::TVar;
 /// assert_eq!(largest, Some(3));
 /// ```
 #[derive(Debug)]
-pub struct THeap<T: Copy + Ord> {
+pub struct THeap<T: Ord, S: Store<T> = Inline> {
     len: TVar<u32>,
-    places: Arena<TVar<T>>,
+    places: Arena<S::Var>,
 }
 
-impl<T: Copy + Ord> Default for THeap<T> {
+impl<T: Ord, S: Store<T>> Default for THeap<T, S> {
     fn default() -> Self {
-        Self::new()
+        Self { len: TVar::new(0), places: Arena::new() }
     }
 }
 
 impl<T: Copy + Ord> THeap<T> {
-    /// An empty heap.
+    /// An empty heap for values that are `Copy`.
     pub fn new() -> Self {
-        Self { len: TVar::new(0), places: Arena::new() }
+        Self::default()
     }
+}
 
+impl<T: Clone + Ord> THeap<T, Boxed> {
+    /// An empty heap for values that are `Clone`.
+    pub fn boxed() -> Self {
+        Self::default()
+    }
+}
+
+impl<T: Ord, S: Store<T>> THeap<T, S> {
     /// The number of values.
     ///
     /// # Errors
@@ -73,7 +83,7 @@ impl<T: Copy + Ord> THeap<T> {
     fn rise<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         let mut at = self.len.get(tx)?;
         self.len.set(tx, at + 1)?;
-        self.places.reserve(at, || TVar::new(value));
+        self.places.reserve(at, || Variable::vacant(&value));
         while at > 0 {
             let above = (at - 1) / 2;
             let other = self.places.node(above).get(tx)?;
@@ -89,15 +99,11 @@ impl<T: Copy + Ord> THeap<T> {
     /// Removes the largest value.
     pub fn pop<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Option<T>> {
         let Some(last) = self.len.get(tx)?.checked_sub(1) else { return Ok(None) };
-        let value = self.places.node(last).get(tx)?;
-        if last == 0 {
-            self.len.set(tx, last)?;
-            return Ok(Some(value));
-        }
         let largest = self.places.node(0).get(tx)?;
         tx.atomically(|tx| {
+            let value = self.places.node(last).take(tx)?;
             self.len.set(tx, last)?;
-            self.sink(tx, value, last)
+            if last == 0 { Ok(()) } else { self.sink(tx, value, last) }
         })?;
         Ok(Some(largest))
     }

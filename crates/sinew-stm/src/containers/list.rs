@@ -1,64 +1,75 @@
 //! [`TList`]: a sorted, singly linked list; also the chains of [`THashMap`](super::THashMap).
 
 use super::arena::{Arena, NONE};
+use super::entry::{Entry, Table};
+use super::store::{Boxed, Inline, Store, Variable};
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
 use crate::var::TVar;
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::ops::{Bound, ControlFlow, RangeBounds};
 
 /// A node usually fills a cache line, and shares it with no other node.
 #[derive(Debug)]
 #[repr(align(64))]
-struct Node<K: Copy, V: Copy> {
-    key: TVar<K>,
-    value: TVar<V>,
+pub(super) struct Node<K, V, S: Store<K> + Store<V>> {
+    key: <S as Store<K>>::Var,
+    value: <S as Store<V>>::Var,
     next: TVar<u32>,
 }
 
 /// The position of a key in a chain, present or not.
-struct Found<'tx, K: Copy, V: Copy> {
+struct Found<'tx, K, V, S: Store<K> + Store<V>> {
     /// The first link whose node does not precede the key.
     link: &'tx TVar<u32>,
     /// The index in that link.
     at: u32,
     /// The node, if it has the key.
-    node: Option<&'tx Node<K, V>>,
+    node: Option<&'tx Node<K, V, S>>,
 }
 
 /// Nodes of chains that are sorted by key.
 #[derive(Debug)]
-pub(super) struct Chains<K: Copy, V: Copy>(Arena<Node<K, V>>);
+pub(super) struct Chains<K, V, S: Store<K> + Store<V>>(Arena<Node<K, V, S>>);
 
-impl<K: Copy + Ord, V: Copy> Chains<K, V> {
+impl<K: Ord, V, S: Store<K> + Store<V>> Chains<K, V, S> {
     pub(super) fn new() -> Self {
         Self(Arena::new())
     }
 
-    fn find<'tx>(
+    fn find<'tx, Q: Ord + ?Sized>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         mut link: &'tx TVar<u32>,
-        key: &K,
-    ) -> TxResult<Found<'tx, K, V>> {
+        key: &Q,
+    ) -> TxResult<Found<'tx, K, V, S>>
+    where
+        K: Borrow<Q>,
+    {
         loop {
             let at = link.get(tx)?;
             if at == NONE {
                 return Ok(Found { link, at, node: None });
             }
             let node = self.0.node(at);
-            let here = node.key.get(tx)?;
-            if here >= *key {
-                return Ok(Found { link, at, node: (here == *key).then_some(node) });
+            let order = node.key.with(tx, |here| here.borrow().cmp(key))?;
+            if order != Ordering::Less {
+                return Ok(Found { link, at, node: order.is_eq().then_some(node) });
             }
             link = &node.next;
         }
     }
 
-    pub(super) fn get<'tx>(
+    pub(super) fn get<'tx, Q: Ord + ?Sized>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         head: &'tx TVar<u32>,
-        key: &K,
-    ) -> TxResult<Option<V>> {
+        key: &Q,
+    ) -> TxResult<Option<V>>
+    where
+        K: Borrow<Q>,
+    {
         let found = self.find(tx, head, key)?;
         found.node.map(|node| node.value.get(tx)).transpose()
     }
@@ -74,7 +85,11 @@ impl<K: Copy + Ord, V: Copy> Chains<K, V> {
         if let Some(node) = node {
             return node.value.replace(tx, value).map(Some);
         }
-        let make = || Node { key: TVar::new(key), value: TVar::new(value), next: TVar::new(NONE) };
+        let make = || Node {
+            key: Variable::vacant(&key),
+            value: Variable::vacant(&value),
+            next: TVar::new(NONE),
+        };
         let (index, node) = self.0.allocate(tx, make)?;
         node.key.set(tx, key)?;
         node.value.set(tx, value)?;
@@ -83,33 +98,49 @@ impl<K: Copy + Ord, V: Copy> Chains<K, V> {
         Ok(None)
     }
 
-    pub(super) fn remove<'tx>(
+    pub(super) fn remove<'tx, Q: Ord + ?Sized>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         head: &'tx TVar<u32>,
-        key: &K,
-    ) -> TxResult<Option<V>> {
+        key: &Q,
+    ) -> TxResult<Option<V>>
+    where
+        K: Borrow<Q>,
+    {
         let Found { link, at, node } = self.find(tx, head, key)?;
         let Some(node) = node else { return Ok(None) };
         let next = node.next.get(tx)?;
         link.set(tx, next)?;
         self.0.release(tx, at);
-        node.value.get(tx).map(Some)
+        node.key.vacate(tx)?;
+        node.value.take(tx).map(Some)
     }
 
-    pub(super) fn extend<'tx>(
+    /// Calls `f` with the nodes from `link` on, until it breaks.
+    pub(super) fn walk<'tx, 'env>(
         &'tx self,
-        tx: &mut Tx<'tx, '_>,
-        head: &'tx TVar<u32>,
-        entries: &mut Vec<(K, V)>,
-    ) -> TxResult<()> {
-        let mut at = head.get(tx)?;
-        while at != NONE {
+        tx: &mut Tx<'tx, 'env>,
+        mut link: &'tx TVar<u32>,
+        f: &mut impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
+    ) -> TxResult<ControlFlow<()>> {
+        loop {
+            let at = link.get(tx)?;
+            if at == NONE {
+                return Ok(ControlFlow::Continue(()));
+            }
             let node = self.0.node(at);
-            entries.push((node.key.get(tx)?, node.value.get(tx)?));
-            at = node.next.get(tx)?;
+            if f(tx, node)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            link = &node.next;
         }
-        Ok(())
+    }
+}
+
+impl<K, V, S: Store<K> + Store<V>> Node<K, V, S> {
+    /// The key and the value.
+    pub(super) fn entry<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<(K, V)> {
+        Ok((self.key.get(tx)?, self.value.get(tx)?))
     }
 }
 
@@ -123,35 +154,58 @@ impl<K: Copy + Ord, V: Copy> Chains<K, V> {
 /// assert_eq!(atomically(|tx| list.to_vec(tx)), [(1, ()), (2, ()), (3, ())]);
 /// ```
 #[derive(Debug)]
-pub struct TList<K: Copy + Ord, V: Copy> {
+pub struct TList<K: Ord, V, S: Store<K> + Store<V> = Inline> {
     head: TVar<u32>,
-    chains: Chains<K, V>,
+    chains: Chains<K, V, S>,
 }
 
-impl<K: Copy + Ord, V: Copy> Default for TList<K, V> {
+impl<K: Ord, V, S: Store<K> + Store<V>> Default for TList<K, V, S> {
     fn default() -> Self {
-        Self::new()
+        Self { head: TVar::new(NONE), chains: Chains::new() }
     }
 }
 
 impl<K: Copy + Ord, V: Copy> TList<K, V> {
-    /// An empty list.
+    /// An empty list of values that are `Copy`.
     pub fn new() -> Self {
-        Self { head: TVar::new(NONE), chains: Chains::new() }
+        Self::default()
     }
+}
 
+impl<K: Clone + Ord, V: Clone> TList<K, V, Boxed> {
+    /// An empty list of values that are `Clone`.
+    pub fn boxed() -> Self {
+        Self::default()
+    }
+}
+
+impl<K: Ord, V, S: Store<K> + Store<V>> TList<K, V, S> {
     /// The value of `key`.
     ///
     /// # Errors
     ///
     /// The attempt is lost: return the error with `?`. The same holds for all methods.
-    pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
+    pub fn get<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<Option<V>>
+    where
+        K: Borrow<Q>,
+    {
         self.chains.get(tx, &self.head, key)
     }
 
     /// Whether there is an entry of `key`.
-    pub fn contains<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<bool> {
-        Ok(self.get(tx, key)?.is_some())
+    pub fn contains<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<bool>
+    where
+        K: Borrow<Q>,
+    {
+        Ok(self.chains.find(tx, &self.head, key)?.node.is_some())
     }
 
     /// Sets the value of `key`; returns the old one.
@@ -160,14 +214,70 @@ impl<K: Copy + Ord, V: Copy> TList<K, V> {
     }
 
     /// Removes the entry of `key`; returns its value.
-    pub fn remove<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
+    pub fn remove<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<Option<V>>
+    where
+        K: Borrow<Q>,
+    {
         self.chains.remove(tx, &self.head, key)
     }
 
-    /// All entries, in order.
-    pub fn to_vec<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Vec<(K, V)>> {
+    /// The entries whose keys lie in `range`, in order.
+    ///
+    /// # Cost
+    ///
+    /// It reads the entries before them as well.
+    pub fn range<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        range: impl RangeBounds<K>,
+    ) -> TxResult<Vec<(K, V)>> {
+        let first = match range.start_bound() {
+            Bound::Included(key) | Bound::Excluded(key) => {
+                self.chains.find(tx, &self.head, key)?.link
+            }
+            Bound::Unbounded => &self.head,
+        };
         let mut entries = Vec::new();
-        self.chains.extend(tx, &self.head, &mut entries)?;
+        let _ = self.chains.walk(tx, first, &mut |tx, node| {
+            let (key, value) = node.entry(tx)?;
+            if is_above(&key, range.end_bound()) {
+                return Ok(ControlFlow::Break(()));
+            }
+            // An excluded start is left out here.
+            if range.contains(&key) {
+                entries.push((key, value));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(entries)
     }
+
+    /// Calls `f` with all nodes, in order, until it breaks.
+    fn walk<'tx, 'env>(
+        &'tx self,
+        tx: &mut Tx<'tx, 'env>,
+        mut f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
+    ) -> TxResult<ControlFlow<()>> {
+        self.chains.walk(tx, &self.head, &mut f)
+    }
+
+    /// Whether the list has no entry.
+    pub fn is_empty<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<bool> {
+        Ok(self.head.get(tx)? == NONE)
+    }
 }
+
+/// Whether `key` lies above the end of a range.
+pub(super) fn is_above<K: Ord>(key: &K, end: Bound<&K>) -> bool {
+    match end {
+        Bound::Included(end) => key > end,
+        Bound::Excluded(end) => key >= end,
+        Bound::Unbounded => false,
+    }
+}
+
+map_methods! { [K: Ord, V, S: Store<K> + Store<V>] TList<K, V, S>, "in order" }

@@ -5,19 +5,31 @@
 //! Aragon, "Randomized Search Trees" (1996).
 
 use super::arena::{Arena, NONE};
+use super::entry::{Entry, Table};
+use super::list::is_above;
+use super::store::{Boxed, Inline, Store, Variable};
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
 use crate::var::TVar;
+use std::borrow::Borrow;
 use std::cmp::Ordering;
+use std::ops::{Bound, ControlFlow, RangeBounds};
 
 /// The fields that a search reads share one cache line; the value follows.
 #[derive(Debug)]
 #[repr(C, align(64))]
-struct Node<K: Copy, V: Copy> {
-    key: TVar<K>,
+struct Node<K, V, S: Store<K> + Store<V>> {
+    key: <S as Store<K>>::Var,
     left: TVar<u32>,
     right: TVar<u32>,
-    value: TVar<V>,
+    value: <S as Store<V>>::Var,
+}
+
+impl<K, V, S: Store<K> + Store<V>> Node<K, V, S> {
+    /// The key and the value.
+    fn entry<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<(K, V)> {
+        Ok((self.key.get(tx)?, self.value.get(tx)?))
+    }
 }
 
 /// An ordered map of transactional values.
@@ -36,9 +48,9 @@ struct Node<K: Copy, V: Copy> {
 /// assert_eq!(atomically(|tx| map.at_least(tx, 2)), Some((3, "three")));
 /// ```
 #[derive(Debug)]
-pub struct TMap<K: Copy + Ord, V: Copy> {
+pub struct TMap<K: Ord, V, S: Store<K> + Store<V> = Inline> {
     root: TVar<u32>,
-    nodes: Arena<Node<K, V>>,
+    nodes: Arena<Node<K, V, S>>,
 }
 
 /// The priority of a node: a bijection of its index without visible order.
@@ -47,21 +59,45 @@ fn priority(index: u32) -> u32 {
     (mixed ^ mixed >> 15).wrapping_mul(0x846c_a68b)
 }
 
-impl<K: Copy + Ord, V: Copy> Default for TMap<K, V> {
+impl<K: Ord, V, S: Store<K> + Store<V>> Default for TMap<K, V, S> {
     fn default() -> Self {
-        Self::new()
+        Self { root: TVar::new(NONE), nodes: Arena::new() }
     }
 }
 
 impl<K: Copy + Ord, V: Copy> TMap<K, V> {
-    /// An empty map.
+    /// An empty map for values that are `Copy`.
     pub fn new() -> Self {
-        Self { root: TVar::new(NONE), nodes: Arena::new() }
+        Self::default()
     }
+}
 
+impl<K: Clone + Ord, V: Clone> TMap<K, V, Boxed> {
+    /// An empty map for values that are `Clone`.
+    ///
+    /// ```
+    /// use sinew_stm::{TMap, atomically};
+    ///
+    /// let map = TMap::boxed();
+    /// atomically(|tx| map.insert(tx, "Ada".to_owned(), vec![1815]));
+    /// assert_eq!(atomically(|tx| map.get(tx, "Ada")), Some(vec![1815]));
+    /// ```
+    pub fn boxed() -> Self {
+        Self::default()
+    }
+}
+
+impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     /// The link to `key`'s node and its content: the node's index, or `NONE` if there is no such
     /// node.
-    fn find<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<(&'tx TVar<u32>, u32)> {
+    fn find<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<(&'tx TVar<u32>, u32)>
+    where
+        K: Borrow<Q>,
+    {
         let mut link = &self.root;
         loop {
             let at = link.get(tx)?;
@@ -69,7 +105,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
                 return Ok((link, at));
             }
             let node = self.nodes.node(at);
-            link = match key.cmp(&node.key.get(tx)?) {
+            link = match node.key.with(tx, |here| key.cmp(here.borrow()))? {
                 Ordering::Less => &node.left,
                 Ordering::Equal => return Ok((link, at)),
                 Ordering::Greater => &node.right,
@@ -82,13 +118,27 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
     /// # Errors
     ///
     /// The attempt is lost: return the error with `?`. The same holds for all methods.
-    pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
+    pub fn get<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<Option<V>>
+    where
+        K: Borrow<Q>,
+    {
         let (_, at) = self.find(tx, key)?;
         if at == NONE { Ok(None) } else { self.nodes.node(at).value.get(tx).map(Some) }
     }
 
     /// Whether there is an entry of `key`.
-    pub fn contains<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<bool> {
+    pub fn contains<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<bool>
+    where
+        K: Borrow<Q>,
+    {
         Ok(self.find(tx, key)?.1 != NONE)
     }
 
@@ -107,17 +157,17 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
     /// Adds an entry of `key`, which is not in the map.
     fn insert_new<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<()> {
         let make = || Node {
-            key: TVar::new(key),
-            value: TVar::new(value),
+            key: Variable::vacant(&key),
+            value: Variable::vacant(&value),
             left: TVar::new(NONE),
             right: TVar::new(NONE),
         };
         let (index, node) = self.nodes.allocate(tx, make)?;
-        node.key.set(tx, key)?;
         node.value.set(tx, value)?;
         let link = self.above(tx, &key, priority(index))?;
         let below = link.replace(tx, index)?;
-        self.split(tx, below, &key, [&node.left, &node.right])
+        self.split(tx, below, &key, [&node.left, &node.right])?;
+        node.key.set(tx, key)
     }
 
     /// The first link on the path to `key` whose node has less than `priority`.
@@ -134,7 +184,8 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
                 return Ok(link);
             }
             let node = self.nodes.node(at);
-            link = if *key < node.key.get(tx)? { &node.left } else { &node.right };
+            let is_less = node.key.with(tx, |here| key < here)?;
+            link = if is_less { &node.left } else { &node.right };
         }
     }
 
@@ -149,7 +200,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
     ) -> TxResult<()> {
         while at != NONE {
             let node = self.nodes.node(at);
-            let less = node.key.get(tx)? < *key;
+            let less = node.key.with(tx, |here| here < key)?;
             let (side, next) = if less { (0, &node.right) } else { (1, &node.left) };
             links[side].set(tx, at)?;
             links[side] = next;
@@ -160,16 +211,24 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
     }
 
     /// Removes the entry of `key`; returns its value.
-    pub fn remove<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
+    pub fn remove<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<Option<V>>
+    where
+        K: Borrow<Q>,
+    {
         let (link, at) = self.find(tx, key)?;
         if at == NONE {
             return Ok(None);
         }
         let node = self.nodes.node(at);
-        let (value, left, right) = (node.value.get(tx)?, node.left.get(tx)?, node.right.get(tx)?);
+        let (left, right) = (node.left.get(tx)?, node.right.get(tx)?);
         self.merge(tx, link, left, right)?;
         self.nodes.release(tx, at);
-        Ok(Some(value))
+        node.key.vacate(tx)?;
+        node.value.take(tx).map(Some)
     }
 
     /// Joins two trees at `link`; all keys of the first are less than those of the second.
@@ -196,7 +255,7 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
 
     /// The first entry whose key is at least `key`.
     pub fn at_least<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: K) -> TxResult<Option<(K, V)>> {
-        self.first_where(tx, |other| other >= key)
+        self.first_where(tx, move |other| *other >= key)
     }
 
     /// The first entry.
@@ -208,37 +267,102 @@ impl<K: Copy + Ord, V: Copy> TMap<K, V> {
     fn first_where<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
-        holds: impl Fn(K) -> bool,
+        holds: impl Fn(&K) -> bool,
     ) -> TxResult<Option<(K, V)>> {
         let (mut best, mut at) = (None, self.root.get(tx)?);
         while at != NONE {
             let node = self.nodes.node(at);
-            let key = node.key.get(tx)?;
-            at = if holds(key) {
-                best = Some((key, node));
+            at = if node.key.with(tx, &holds)? {
+                best = Some(node);
                 node.left.get(tx)?
             } else {
                 node.right.get(tx)?
             };
         }
-        best.map(|(key, node)| Ok((key, node.value.get(tx)?))).transpose()
+        best.map(|node| node.entry(tx)).transpose()
     }
 
-    /// All entries, in order.
-    pub fn to_vec<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Vec<(K, V)>> {
-        let (mut entries, mut path, mut at) = (Vec::new(), Vec::new(), self.root.get(tx)?);
+    /// The entries whose keys lie in `range`, in order.
+    ///
+    /// ```
+    /// use sinew_stm::{TMap, atomically};
+    ///
+    /// let map = TMap::new();
+    /// atomically(|tx| (0..9).try_for_each(|n| map.insert(tx, n, n * n).map(drop)));
+    /// assert_eq!(atomically(|tx| map.range(tx, 2..4)), [(2, 4), (3, 9)]);
+    /// ```
+    ///
+    /// # Cost
+    ///
+    /// It reads these entries, and the path to the first.
+    pub fn range<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        range: impl RangeBounds<K>,
+    ) -> TxResult<Vec<(K, V)>> {
+        let mut entries = Vec::new();
+        let _ = self.walk_from(tx, below(range.start_bound()), |tx, node| {
+            let (key, value) = node.entry(tx)?;
+            if is_above(&key, range.end_bound()) {
+                return Ok(ControlFlow::Break(()));
+            }
+            entries.push((key, value));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(entries)
+    }
+
+    /// Calls `f` with all nodes, in order, until it breaks.
+    fn walk<'tx, 'env>(
+        &'tx self,
+        tx: &mut Tx<'tx, 'env>,
+        f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
+    ) -> TxResult<ControlFlow<()>> {
+        self.walk_from(tx, |_| false, f)
+    }
+
+    /// Calls `f` with the nodes for whose keys `is_below` is false, in order, until it breaks.
+    fn walk_from<'tx, 'env>(
+        &'tx self,
+        tx: &mut Tx<'tx, 'env>,
+        is_below: impl Fn(&K) -> bool,
+        mut f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
+    ) -> TxResult<ControlFlow<()>> {
+        let (mut path, mut at) = (Vec::new(), self.root.get(tx)?);
         loop {
             while at != NONE {
-                path.push(at);
-                at = self.nodes.node(at).left.get(tx)?;
+                let node = self.nodes.node(at);
+                at = if node.key.with(tx, &is_below)? {
+                    node.right.get(tx)?
+                } else {
+                    path.push(node);
+                    node.left.get(tx)?
+                };
             }
-            let Some(last) = path.pop() else { return Ok(entries) };
-            let node = self.nodes.node(last);
-            entries.push((node.key.get(tx)?, node.value.get(tx)?));
+            let Some(node) = path.pop() else { return Ok(ControlFlow::Continue(())) };
+            if f(tx, node)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
             at = node.right.get(tx)?;
         }
     }
+
+    /// Whether the map has no entry.
+    pub fn is_empty<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<bool> {
+        Ok(self.root.get(tx)? == NONE)
+    }
 }
+
+/// Whether a key lies below the start of a range.
+fn below<K: Ord>(start: Bound<&K>) -> impl Fn(&K) -> bool {
+    move |key| match start {
+        Bound::Included(start) => key < start,
+        Bound::Excluded(start) => key <= start,
+        Bound::Unbounded => false,
+    }
+}
+
+map_methods! { [K: Ord, V, S: Store<K> + Store<V>] TMap<K, V, S>, "in order" }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {

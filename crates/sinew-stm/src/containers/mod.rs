@@ -1,25 +1,36 @@
 //! Containers whose operations are parts of transactions.
 //!
-//! They are built from [`TVar`](crate::TVar)s, without `unsafe`, and hold values that are `Copy`. A
-//! transaction can combine lookups, updates and walks of several containers.
+//! They are built from [`TVar`](crate::TVar)s, without `unsafe`. A transaction can combine lookups,
+//! updates and walks of several containers.
+//!
+//! Keys and values that are `Copy` lie in the nodes ([`Inline`], the default). With the storage
+//! [`Boxed`] they can be anything that is `Clone`. The containers are the same: `store` has the
+//! variables of both.
 //!
 //! To add one: a file here, on `arena` if it has nodes (I16: a removal writes every link to the
 //! node), and its export here and in `lib.rs`. In `container_model`, a `Kind` and its arms in
-//! `World` and `Model`; the new kind comes after `Map`, because the first three index
+//! `World` and `Model`; the new kind comes after `BoxedMap`, because the first four index
 //! `Model::maps`. `container_history` and `shuttle` follow `KINDS`. Then
 //! `tests/{containers,stale_nodes,fork}.rs`.
 
 mod arena;
+#[macro_use]
+mod entry;
+mod bounded;
 mod grid;
 mod hash;
 mod heap;
 mod list;
 mod map;
 mod queue;
+mod store;
 
+pub use bounded::TBoundedQueue;
+pub use entry::Entry;
 pub use grid::TGrid;
 pub use hash::THashMap;
 pub use heap::THeap;
 pub use list::TList;
 pub use map::TMap;
 pub use queue::TQueue;
+pub use store::{Boxed, Inline, Store};

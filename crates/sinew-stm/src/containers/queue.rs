@@ -1,13 +1,14 @@
 //! [`TQueue`]: a first-in, first-out queue.
 
 use super::arena::{Arena, NONE};
+use super::store::{Boxed, Inline, Store, Variable};
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
 use crate::var::TVar;
 
 #[derive(Debug)]
-struct Node<T: Copy> {
-    value: TVar<T>,
+struct Node<T, S: Store<T>> {
+    value: S::Var,
     next: TVar<u32>,
 }
 
@@ -26,32 +27,41 @@ struct Node<T: Copy> {
 /// });
 /// ```
 #[derive(Debug)]
-pub struct TQueue<T: Copy> {
+pub struct TQueue<T, S: Store<T> = Inline> {
     first: TVar<u32>,
     /// Has no meaning if `first` is `NONE`.
     last: TVar<u32>,
-    nodes: Arena<Node<T>>,
+    nodes: Arena<Node<T, S>>,
 }
 
-impl<T: Copy> Default for TQueue<T> {
+impl<T, S: Store<T>> Default for TQueue<T, S> {
     fn default() -> Self {
-        Self::new()
+        Self { first: TVar::new(NONE), last: TVar::new(NONE), nodes: Arena::new() }
     }
 }
 
 impl<T: Copy> TQueue<T> {
-    /// An empty queue.
+    /// An empty queue for values that are `Copy`.
     pub fn new() -> Self {
-        Self { first: TVar::new(NONE), last: TVar::new(NONE), nodes: Arena::new() }
+        Self::default()
     }
+}
 
+impl<T: Clone> TQueue<T, Boxed> {
+    /// An empty queue for values that are `Clone`.
+    pub fn boxed() -> Self {
+        Self::default()
+    }
+}
+
+impl<T, S: Store<T>> TQueue<T, S> {
     /// Appends `value`.
     ///
     /// # Errors
     ///
     /// The attempt is lost: return the error with `?`. The same holds for all methods.
     pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
-        let make = || Node { value: TVar::new(value), next: TVar::new(NONE) };
+        let make = || Node { value: Variable::vacant(&value), next: TVar::new(NONE) };
         let (index, node) = self.nodes.allocate(tx, make)?;
         node.value.set(tx, value)?;
         node.next.set(tx, NONE)?;
@@ -74,7 +84,7 @@ impl<T: Copy> TQueue<T> {
             self.last.set(tx, NONE)?;
         }
         self.nodes.release(tx, at);
-        node.value.get(tx).map(Some)
+        node.value.take(tx).map(Some)
     }
 
     /// Removes the first value; waits for one if the queue is empty.

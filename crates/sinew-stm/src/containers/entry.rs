@@ -1,0 +1,176 @@
+//! The entry of a key in a map, and the methods that all maps share.
+
+use crate::tx::Tx;
+use crate::tx_error::TxResult;
+
+/// A map, as an [`Entry`] sees it.
+pub trait Table<'tx, K, V> {
+    #[doc(hidden)]
+    fn find(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>>;
+
+    #[doc(hidden)]
+    fn put(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<()>;
+
+    #[doc(hidden)]
+    fn take(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>>;
+}
+
+/// The entry of a key in a map, present or not: made by the map's `entry`.
+///
+/// # Cost
+///
+/// A search for the key when it is made, and one when it is changed.
+#[must_use = "an entry changes nothing by itself"]
+pub struct Entry<'a, 'tx, 'env, M, K, V> {
+    map: &'tx M,
+    tx: &'a mut Tx<'tx, 'env>,
+    key: K,
+    value: Option<V>,
+}
+
+impl<M, K: std::fmt::Debug, V: std::fmt::Debug> std::fmt::Debug for Entry<'_, '_, '_, M, K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { key, value, .. } = self;
+        f.debug_struct("Entry").field("key", key).field("value", value).finish_non_exhaustive()
+    }
+}
+
+impl<'a, 'tx, 'env, M: Table<'tx, K, V>, K, V: Clone> Entry<'a, 'tx, 'env, M, K, V> {
+    pub(super) fn new(map: &'tx M, tx: &'a mut Tx<'tx, 'env>, key: K) -> TxResult<Self> {
+        let value = map.find(tx, &key)?;
+        Ok(Self { map, tx, key, value })
+    }
+
+    /// The key.
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The value, if there is one.
+    pub fn value(&self) -> Option<&V> {
+        self.value.as_ref()
+    }
+
+    /// The value; inserts `value` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost: return the error with `?`. The same holds for all methods.
+    pub fn or_insert(self, value: V) -> TxResult<V> {
+        self.or_insert_with(|| value)
+    }
+
+    /// The value; inserts that of `make` if there is none.
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> TxResult<V> {
+        match self.value {
+            Some(value) => Ok(value),
+            None => {
+                let value = make();
+                self.map.put(self.tx, self.key, value.clone())?;
+                Ok(value)
+            }
+        }
+    }
+
+    /// Sets the value to the result of `f` for it, which gets `None` if there is no value. `None`
+    /// removes the entry. Returns the result.
+    pub fn alter(self, f: impl FnOnce(Option<V>) -> Option<V>) -> TxResult<Option<V>> {
+        let Self { map, tx, key, value } = self;
+        let was_there = value.is_some();
+        match f(value) {
+            Some(value) => {
+                map.put(tx, key, value.clone())?;
+                Ok(Some(value))
+            }
+            None if was_there => map.take(tx, &key).map(|_| None),
+            None => Ok(None),
+        }
+    }
+}
+
+/// The methods of all maps, on top of `get`, `insert`, `remove` and `walk`.
+macro_rules! map_methods {
+    ([$($generics:tt)*] $map:ty, $order:literal) => {
+        impl<$($generics)*> $map {
+            /// The number of entries.
+            ///
+            /// # Cost
+            ///
+            /// It reads all entries: a counter would be written by every update, so that all
+            /// updates would conflict.
+            pub fn len<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<usize> {
+                let mut len = 0;
+                let _ = self.walk(tx, |_, _| {
+                    len += 1;
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                Ok(len)
+            }
+
+            /// Calls `f` with all entries,
+            #[doc = concat!($order, ",")]
+            /// until it breaks. Returns whether it did.
+            pub fn visit<'tx>(
+                &'tx self,
+                tx: &mut Tx<'tx, '_>,
+                mut f: impl FnMut(K, V) -> ControlFlow<()>,
+            ) -> TxResult<bool> {
+                let flow = self.walk(tx, |tx, node| {
+                    let (key, value) = node.entry(tx)?;
+                    Ok(f(key, value))
+                })?;
+                Ok(flow.is_break())
+            }
+
+            /// All entries,
+            #[doc = concat!($order, ".")]
+            pub fn to_vec<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Vec<(K, V)>> {
+                let mut entries = Vec::new();
+                self.visit(tx, |key, value| {
+                    entries.push((key, value));
+                    ControlFlow::Continue(())
+                })?;
+                Ok(entries)
+            }
+
+            /// The entry of `key`, present or not.
+            ///
+            /// ```
+            /// use sinew_stm::{TMap, atomically};
+            ///
+            /// let words = TMap::boxed();
+            /// for word in ["to", "be", "or", "not", "to", "be"] {
+            ///     atomically(|tx| {
+            ///         let entry = words.entry(tx, word.to_owned())?;
+            ///         entry.alter(|count| Some(count.unwrap_or(0) + 1))
+            ///     });
+            /// }
+            /// assert_eq!(atomically(|tx| words.get(tx, "be")), Some(2));
+            /// ```
+            pub fn entry<'a, 'tx, 'env>(
+                &'tx self,
+                tx: &'a mut Tx<'tx, 'env>,
+                key: K,
+            ) -> TxResult<Entry<'a, 'tx, 'env, Self, K, V>>
+            where
+                V: Clone,
+            {
+                Entry::new(self, tx, key)
+            }
+        }
+
+        impl<'tx, $($generics)*> Table<'tx, K, V> for $map {
+            fn find(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
+                self.get(tx, key)
+            }
+
+            fn put(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<()> {
+                self.insert(tx, key, value).map(drop)
+            }
+
+            fn take(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
+                self.remove(tx, key)
+            }
+        }
+    };
+}
