@@ -24,10 +24,10 @@
 //!
 //! **Variables.** [`TVar<T>`](TVar) for values that are `Copy`, [`TArray<T>`](TArray) for many of
 //! them, [`TBox<T>`](TBox) for all others: text, vectors, `Arc`s. On top of them [`TMap`],
-//! [`THashMap`], [`TList`], [`TQueue`], [`TBoundedQueue`], [`THeap`] and [`TGrid`]; with the storage
-//! [`Boxed`] they hold values that are `Clone`. Variables and containers can be statics, fields,
-//! locals, or in an `Arc`: a transaction borrows them, as threads of [`std::thread::scope`] do. Use
-//! [`keep`](Tx::keep) to follow an `Arc` that was read from a variable.
+//! [`THashMap`], [`TList`], [`TQueue`], [`TBoundedQueue`], [`THeap`] and [`TGrid`]. With the
+//! storage [`Boxed`] they hold values that are `Clone`. Variables and containers can be statics,
+//! fields, locals, or in an `Arc`: a transaction borrows them, as threads of [`std::thread::scope`]
+//! do. Use [`keep`](Tx::keep) to follow an `Arc` that was read from a variable.
 //!
 //! **Errors.** All functions inside a transaction return a [`TxResult`]. Return errors with `?`: an
 //! error means that this attempt is over, and the closure is called again. So the closure should
@@ -37,8 +37,8 @@
 //! transaction, and the caller gets the error.
 //!
 //! **Waiting.** [`retry`](Tx::retry) ends the attempt and sleeps until a variable that it read has
-//! changed, [`retry_until`](Tx::retry_until) until a deadline at most. [`or_else`](Tx::or_else) runs
-//! an alternative instead:
+//! changed, [`retry_until`](Tx::retry_until) until a deadline at most. [`or_else`](Tx::or_else)
+//! runs an alternative instead:
 //!
 //! ```
 //! use sinew_stm::{TVar, Tx, TxResult, atomically};

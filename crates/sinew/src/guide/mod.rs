@@ -7,6 +7,7 @@
 //! | [`streams`] | read items one after the other, and process them in stages |
 //! | [`grids`] | compute the elements of a grid from their neighbours |
 //! | [`transactions`] | change shared data that no lock divides well |
+//! | [`from_other_stms`] | use the transactions of Haskell, Clojure or ZIO now |
 //! | [`sharing`] | run beside others on the same machine, or in a container |
 //! | [`tuning`] | are to be faster |
 //! | [`trouble`] | hang, panic, or are slower than expected |
@@ -32,6 +33,10 @@ pub mod grids {
 /// Transactions and worklists.
 pub mod transactions {
     #![doc = include_str!("transactions.md")]
+}
+/// From Haskell, Clojure and ZIO.
+pub mod from_other_stms {
+    #![doc = include_str!("from_other_stms.md")]
 }
 /// Programs that share a machine.
 pub mod sharing {
