@@ -59,8 +59,8 @@ pub use slices::{
 };
 pub use stream::{Streams, streaming};
 pub use text::{
-    Bytes, CharIndices, CharIndicesPiece, Chars, EncodeUtf16, MatchIndices, Matches, Pattern,
-    SplitText, TextParts,
+    AsciiWhitespace, Bytes, CharIndices, CharIndicesPiece, Chars, EncodeUtf16, MatchIndices,
+    Matches, Pattern, SplitText, TextParts, Whitespace,
 };
 pub use tiles::{TileMut, TilesMut, TilesPiece};
 pub use wide::wide;

@@ -1,20 +1,21 @@
-//! A vector that several workers fill in any order.
+//! New elements of a vector, which several workers write in any order.
 //!
-//! The buffer begins uninitialised. Each worker writes the ranges that it claimed and remembers
-//! them, adjacent ones as one. If everything was written, the buffer becomes the vector; if a body
-//! panicked or the loop was stopped, exactly the elements that were written are dropped.
+//! They lie in the vector's spare room, which begins uninitialised. Each worker writes the ranges
+//! that it claimed and remembers them, adjacent ones as one. If everything was written, the vector
+//! gets its new length; if a body panicked or the loop was stopped, exactly the elements that were
+//! written are dropped, and the vector is as before.
 //!
 //! # Invariants
 //!
-//! - O1: an element of the buffer is initialised if and only if a record covers it: of the output,
-//!   of a writer, or of the filling that is under way.
-//! - O2: ranges that are filled lie within the buffer and are disjoint (the callers' promise), so
-//!   an element is recorded at most once.
+//! - O1: a new element is initialised if and only if a record covers it: of the output, of a
+//!   writer, or of the filling that is under way.
+//! - O2: ranges that are filled lie within the new elements and are disjoint (the callers'
+//!   promise), so an element is recorded at most once.
 //!
 //! # Cost
 //!
-//! One allocation for the buffer. Types without drop glue keep a count and no record; the others
-//! allocate for the runs of adjacent chunks of a worker, beyond its first.
+//! At most one allocation for the vector. Types without drop glue keep a count and no record; the
+//! others allocate for the runs of adjacent chunks of a worker, beyond its first.
 //!
 //! # Tests
 //!
@@ -22,8 +23,7 @@
 //! once (O2) is what the tests of the chunk sources show.
 
 use sinew_sync::lock::Mutex;
-use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
+use std::mem::{MaybeUninit, needs_drop};
 use std::ops::Range;
 
 /// The runs that have been written.
@@ -34,62 +34,58 @@ struct Record {
     runs: Vec<Range<usize>>,
 }
 
-/// A vector that is being filled.
+/// A vector to which elements are being added.
 #[derive(Debug)]
-pub(crate) struct Output<T> {
-    /// The buffer of an empty vector with this capacity.
+pub(crate) struct Output<'v, T> {
+    vec: &'v mut Vec<T>,
+    /// The first new element.
     start: *mut T,
-    capacity: usize,
     len: usize,
     record: Mutex<Record>,
-    owns: PhantomData<T>,
 }
 
 // SAFETY: writers on other threads move values of `T` in, each into places of its own (O2); no
-// thread reads them there.
-unsafe impl<T: Send> Sync for Output<T> {}
-// SAFETY: it owns its elements as a vector does.
-unsafe impl<T: Send> Send for Output<T> {}
+// thread reads them there. They do not access the vector.
+unsafe impl<T: Send> Sync for Output<'_, T> {}
+// SAFETY: it has its elements as the vector does.
+unsafe impl<T: Send> Send for Output<'_, T> {}
 
-impl<T> Output<T> {
-    /// Room for `len` elements.
-    pub(crate) fn new(len: usize) -> Self {
-        let mut buffer = ManuallyDrop::new(Vec::with_capacity(len));
-        let record = Mutex::new(Record::default());
-        Self {
-            start: buffer.as_mut_ptr(),
-            capacity: buffer.capacity(),
-            len,
-            record,
-            owns: PhantomData,
-        }
+impl<'v, T> Output<'v, T> {
+    /// Room for `len` elements behind those of `vec`.
+    pub(crate) fn new(vec: &'v mut Vec<T>, len: usize) -> Self {
+        vec.reserve(len);
+        let start = vec.spare_capacity_mut().as_mut_ptr().cast();
+        Self { vec, start, len, record: Mutex::new(Record::default()) }
     }
 
     /// A writer for one worker.
     #[inline]
-    pub(crate) fn writer(&self) -> Writer<'_, T> {
+    pub(crate) fn writer(&self) -> Writer<'_, 'v, T> {
         Writer { output: self, run: 0..0, earlier: Record::default() }
     }
 
-    /// The vector, if every element was written; otherwise what was written is dropped.
-    pub(crate) fn finish(self) -> Option<Vec<T>> {
-        if self.record.lock().count != self.len {
-            return None;
+    /// Adds the new elements to the vector, if all were written; otherwise drops those that were.
+    /// Returns whether they were.
+    pub(crate) fn finish(self) -> bool {
+        let record = std::mem::take(&mut *self.record.lock());
+        if record.count != self.len {
+            *self.record.lock() = record;
+            return false;
         }
-        let this = ManuallyDrop::new(self);
-        *this.record.lock() = Record::default();
-        // SAFETY: the buffer is that of a vector with this capacity, and `this` is not dropped. By
-        // O2 the elements that were counted are different ones, so all `len` of them are
-        // initialised (O1).
-        Some(unsafe { Vec::from_raw_parts(this.start, this.len, this.capacity) })
+        // SAFETY: there is room for them. By O2 the elements that were counted are different ones,
+        // so all `len` of them are initialised (O1). No record has them any more.
+        unsafe { self.vec.set_len(self.vec.len() + self.len) };
+        true
+    }
+
+    /// Adds the new elements to the vector, after a loop that neither stopped nor panicked.
+    pub(crate) fn complete(self) {
+        assert!(self.finish(), "a loop that ran to its end has written every element");
     }
 }
 
-impl<T> Drop for Output<T> {
+impl<T> Drop for Output<'_, T> {
     fn drop(&mut self) {
-        // SAFETY: the buffer is that of a vector with this capacity; its elements are not the
-        // vector's to drop.
-        let _buffer = unsafe { Vec::from_raw_parts(self.start, 0, self.capacity) };
         for run in std::mem::take(&mut self.record.lock().runs) {
             // SAFETY: the run is initialised (O1), and its record is gone, so it is not dropped
             // again.
@@ -103,14 +99,14 @@ impl<T> Drop for Output<T> {
 
 /// One worker's access to an [`Output`], with its record of what it wrote.
 #[derive(Debug)]
-pub(crate) struct Writer<'o, T> {
-    output: &'o Output<T>,
+pub(crate) struct Writer<'o, 'v, T> {
+    output: &'o Output<'v, T>,
     /// The run that the next range may continue.
     run: Range<usize>,
     earlier: Record,
 }
 
-impl<'o, T> Writer<'o, T> {
+impl<'o, 'v, T> Writer<'o, 'v, T> {
     /// Writes `values` into `range`, as many as there are and at most its length.
     ///
     /// # Safety
@@ -135,7 +131,7 @@ impl<'o, T> Writer<'o, T> {
     pub(crate) unsafe fn sink<'w>(
         &'w mut self,
         range: Range<usize>,
-    ) -> impl FnMut(T) + use<'w, 'o, T> {
+    ) -> impl FnMut(T) + use<'w, 'o, 'v, T> {
         // SAFETY: the caller's promise is the same.
         let (slots, mut filling) = unsafe { self.begin(range) };
         // A loop with one exit, which the compiler can vectorise.
@@ -156,10 +152,10 @@ impl<'o, T> Writer<'o, T> {
     unsafe fn begin<'w>(
         &'w mut self,
         range: Range<usize>,
-    ) -> (&'w mut [MaybeUninit<T>], Filling<'w, 'o, T>) {
+    ) -> (&'w mut [MaybeUninit<T>], Filling<'w, 'o, 'v, T>) {
         debug_assert!(range.start <= range.end && range.end <= self.output.len);
-        // SAFETY: the places lie within the buffer, may be uninitialised, and belong to no other
-        // writer (O2).
+        // SAFETY: the places lie within the spare room, may be uninitialised, and belong to no
+        // other writer (O2).
         let slots = unsafe {
             let first = self.output.start.add(range.start).cast::<MaybeUninit<T>>();
             std::slice::from_raw_parts_mut(first, range.len())
@@ -191,27 +187,27 @@ impl<'o, T> Writer<'o, T> {
 }
 
 /// Records on drop that the first `done` slots from `start` on have been written.
-struct Filling<'w, 'o, T> {
-    writer: &'w mut Writer<'o, T>,
+struct Filling<'w, 'o, 'v, T> {
+    writer: &'w mut Writer<'o, 'v, T>,
     start: usize,
     done: usize,
 }
 
-impl<T> Filling<'_, '_, T> {
+impl<T> Filling<'_, '_, '_, T> {
     #[inline]
     fn wrote_one(&mut self) {
         self.done += 1;
     }
 }
 
-impl<T> Drop for Filling<'_, '_, T> {
+impl<T> Drop for Filling<'_, '_, '_, T> {
     #[inline]
     fn drop(&mut self) {
         self.writer.record(self.start..self.start + self.done);
     }
 }
 
-impl<T> Drop for Writer<'_, T> {
+impl<T> Drop for Writer<'_, '_, T> {
     fn drop(&mut self) {
         let run = std::mem::take(&mut self.run);
         let mut record = self.output.record.lock();

@@ -86,16 +86,21 @@ proptest! {
     }
 
     /// Catches: a value dropped twice or never, whichever ranges were written and wherever a
-    /// function panicked (O1).
+    /// function panicked (O1); values that were in the vector before and are lost.
     #[test]
     fn an_output_drops_exactly_what_was_written(
         n in 0..100_usize,
         claims in proptest::collection::vec(0..4_usize, 0..40),
         bad in 0..120_usize,
         fail in any::<bool>(),
+        before in 0..4_usize,
     ) {
-        let (drops, source) = (Drops::new(n), Source::new(Schedule::Dynamic { chunk: 3 }, n, 4, 0));
-        let output = Output::new(n);
+        let source = Source::new(Schedule::Dynamic { chunk: 3 }, n, 4, 0);
+        let drops = Drops::new(n + before);
+        let earlier = n..n + before;
+        let mut vec: Vec<_> =
+            earlier.map(|number| Counted { drops: &drops, number, key: 0 }).collect();
+        let output = Output::new(&mut vec, n);
         let mut made = vec![0; n];
         let mut make = |number: usize| {
             assert!(fail || number != bad, "made no value {number}");
@@ -119,13 +124,13 @@ proptest! {
         }))
         .unwrap_or(true);
         let whole = source.is_exhausted() && !stopped;
-        let finished = output.finish();
-        prop_assert_eq!(finished.is_some(), whole);
-        if let Some(values) = finished {
-            prop_assert!(values.iter().map(|value| value.number).eq(0..n));
-            prop_assert!(drops.counts().iter().all(|&count| count == 0));
-            drop(values);
-        }
+        prop_assert_eq!(output.finish(), whole);
+        let numbers: Vec<_> = vec.iter().map(|value| value.number).collect();
+        let added = if whole { 0..n } else { 0..0 };
+        prop_assert_eq!(numbers, (n..n + before).chain(added).collect::<Vec<_>>());
+        prop_assert!(!whole || drops.counts().iter().all(|&count| count == 0));
+        drop(vec);
+        made.extend(vec![1; before]);
         prop_assert_eq!(drops.counts(), made);
     }
 

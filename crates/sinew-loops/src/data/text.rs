@@ -56,6 +56,28 @@ impl<const N: usize> Pattern for &[char; N] {
     }
 }
 
+/// White space, as [`char::is_whitespace`] knows it.
+#[derive(Debug, Clone, Copy)]
+pub struct Whitespace;
+
+impl Pattern for Whitespace {
+    #[inline]
+    fn matches(&self, character: char) -> bool {
+        character.is_whitespace()
+    }
+}
+
+/// ASCII white space.
+#[derive(Debug, Clone, Copy)]
+pub struct AsciiWhitespace;
+
+impl Pattern for AsciiWhitespace {
+    #[inline]
+    fn matches(&self, character: char) -> bool {
+        character.is_ascii_whitespace()
+    }
+}
+
 impl<F: Fn(char) -> bool + Send + Sync> Pattern for F {
     #[inline]
     fn matches(&self, character: char) -> bool {

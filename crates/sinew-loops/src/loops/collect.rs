@@ -27,15 +27,17 @@ pub fn map<I: Items, R: Send>(
     options: &Options,
     f: impl Fn(I::Item) -> R + Sync,
 ) -> Result<Vec<R>, Cancelled> {
-    let output = Output::new(items.length());
-    let piece = |writer: &mut crate::data::Writer<'_, R>, range: Range<usize>| {
+    let mut results = Vec::new();
+    let output = Output::new(&mut results, items.length());
+    let piece = |writer: &mut crate::data::Writer<'_, '_, R>, range: Range<usize>| {
         // SAFETY: ranges lie below the length and are disjoint (D1); `items` was given by value, so
         // there are no other requests.
         unsafe { writer.fill(range.clone(), items.piece(range).map(&f)) };
         ControlFlow::Continue(())
     };
     drive(w, items.length(), options, || output.writer(), piece)?;
-    Ok(complete(output))
+    output.complete();
+    Ok(results)
 }
 
 /// The items of block `number`.
@@ -43,9 +45,4 @@ pub fn map<I: Items, R: Send>(
 pub(super) fn block(number: usize, size: usize, len: usize) -> Range<usize> {
     let start = number * size;
     start..start.saturating_add(size).min(len)
-}
-
-/// The vector of a loop that neither stopped nor panicked.
-pub(super) fn complete<R>(output: Output<R>) -> Vec<R> {
-    output.finish().expect("a loop that ran to its end has written every element")
 }

@@ -6,7 +6,7 @@
 //!
 //! Source: the usual two-pass scan (Blelloch's reduce-then-scan).
 
-use super::collect::{block, complete, map};
+use super::collect::{block, map};
 use super::driver::drive;
 use super::options::Options;
 use super::phases::Phases;
@@ -66,8 +66,9 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
     Phases::run(options, 2 * blocks as u64, |phases| {
         phases.next(blocks as u64)?;
         let begins = begins(w, &items, size, blocks, options, init, &take, &op)?;
-        let output = Output::new(len);
-        let piece = |writer: &mut Writer<'_, A>, range: Range<usize>| {
+        let mut all = Vec::new();
+        let output = Output::new(&mut all, len);
+        let piece = |writer: &mut Writer<'_, '_, A>, range: Range<usize>| {
             for number in range {
                 let range = block(number, size, len);
                 // SAFETY: blocks are disjoint and lie below the length, and each number comes once
@@ -81,7 +82,8 @@ pub fn scan<I: ReadItems, A: Clone + Send + Sync>(
         };
         phases.next(blocks as u64)?;
         drive(w, blocks, options, || output.writer(), piece)?;
-        Ok(complete(output))
+        output.complete();
+        Ok(all)
     })
 }
 

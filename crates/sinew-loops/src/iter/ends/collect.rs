@@ -15,8 +15,6 @@ use crate::iter::by_ref::ByRef;
 use crate::iter::{Attempt, IntoParallelIterator, Positions, Uncontrolled};
 use crate::loops::{Options, drive, partials};
 
-const COMPLETE: &str = "a loop that ran to its end has written every element";
-
 /// Collections that can be made of a chain's items, in their order.
 pub trait FromParallelIterator<T: Send>: Sized {
     /// The collection of all items of `iter`.
@@ -62,10 +60,9 @@ impl<T: Send> FromParallelIterator<T> for Vec<T> {
         chain: &P,
         options: &Options<'_>,
     ) -> Result<Self, Cancelled> {
-        match chain.opt_len() {
-            Some(len) => in_place(w, chain, options, len),
-            None => Ok(concatenated(lists(w, chain, options)?)),
-        }
+        let mut all = Self::new();
+        append(w, chain, options, &mut all)?;
+        Ok(all)
     }
 
     fn from_vec(items: Self) -> Self {
@@ -73,16 +70,20 @@ impl<T: Send> FromParallelIterator<T> for Vec<T> {
     }
 }
 
-/// The items of a chain with one at each position.
+/// Appends the items of a chain to `all`: in place if there is one at each position.
 #[inline]
-fn in_place<P: Positions>(
+fn append<P: Positions>(
     w: &Worker,
     chain: &P,
     options: &Options<'_>,
-    len: usize,
-) -> Result<Vec<P::Item>, Cancelled> {
-    let output = Output::new(len);
-    let piece = |writer: &mut Writer<'_, P::Item>, range: Range<usize>| {
+    all: &mut Vec<P::Item>,
+) -> Result<(), Cancelled> {
+    let Some(len) = chain.opt_len() else {
+        append_lists(all, lists(w, chain, options)?);
+        return Ok(());
+    };
+    let output = Output::new(all, len);
+    let piece = |writer: &mut Writer<'_, '_, P::Item>, range: Range<usize>| {
         // SAFETY: ranges are disjoint (D1), and a position has one item.
         let mut write = unsafe { writer.sink(range.clone()) };
         let write = |item| {
@@ -94,7 +95,8 @@ fn in_place<P: Positions>(
         unsafe { chain.run(range, write) }
     };
     drive(w, len, options, || output.writer(), piece)?;
-    Ok(output.finish().expect(COMPLETE))
+    output.complete();
+    Ok(())
 }
 
 /// The items of a chain with any number at each position, in several lists.
@@ -109,17 +111,25 @@ pub(crate) fn lists<P: Positions>(
             list.push(item);
             ControlFlow::Continue(())
         };
-        // SAFETY: as in `in_place`.
+        // SAFETY: as in `append`.
         unsafe { chain.run(range, push) }
     };
     partials(w, chain.num_positions(), options, Vec::new, piece)
 }
 
-fn concatenated<T>(lists: Vec<Vec<T>>) -> Vec<T> {
+/// Appends all lists to `all`; takes the first as it is if `all` has no memory yet.
+fn append_lists<T>(all: &mut Vec<T>, lists: Vec<Vec<T>>) {
     let mut lists = lists.into_iter();
-    let Some(mut all) = lists.next() else { return Vec::new() };
+    if all.capacity() == 0 {
+        *all = lists.next().unwrap_or_default();
+    }
     all.reserve(lists.as_slice().iter().map(Vec::len).sum());
     lists.for_each(|mut list| all.append(&mut list));
+}
+
+fn concatenated<T>(lists: Vec<Vec<T>>) -> Vec<T> {
+    let mut all = Vec::new();
+    append_lists(&mut all, lists);
     all
 }
 
@@ -136,7 +146,7 @@ pub(crate) fn two_lists<P: Positions, A: Send, B: Send>(
             add(left, right, item);
             ControlFlow::Continue(())
         };
-        // SAFETY: as in `in_place`.
+        // SAFETY: as in `append`.
         unsafe { chain.run(range, push) }
     };
     let pairs = partials(w, chain.num_positions(), options, Default::default, piece)?;
@@ -157,9 +167,10 @@ pub(crate) fn halves<P: Positions<Item = (X, Y)>, X: Send, Y: Send>(
             right.push(y);
         });
     };
-    let (left, right) = (Output::new(len), Output::new(len));
-    let piece = |writers: &mut (Writer<'_, X>, Writer<'_, Y>), range: Range<usize>| {
-        // SAFETY: as in `in_place`, for both.
+    let mut halves = (Vec::new(), Vec::new());
+    let (left, right) = (Output::new(&mut halves.0, len), Output::new(&mut halves.1, len));
+    let piece = |writers: &mut (Writer<'_, '_, X>, Writer<'_, '_, Y>), range: Range<usize>| {
+        // SAFETY: as in `append`, for both.
         let (mut left, mut right) =
             unsafe { (writers.0.sink(range.clone()), writers.1.sink(range.clone())) };
         let write = |(x, y)| {
@@ -167,11 +178,13 @@ pub(crate) fn halves<P: Positions<Item = (X, Y)>, X: Send, Y: Send>(
             right(y);
             ControlFlow::Continue(())
         };
-        // SAFETY: as in `in_place`.
+        // SAFETY: as in `append`.
         unsafe { chain.run(range, write) }
     };
     drive(w, len, options, || (left.writer(), right.writer()), piece)?;
-    Ok((left.finish().expect(COMPLETE), right.finish().expect(COMPLETE)))
+    left.complete();
+    right.complete();
+    Ok(halves)
 }
 
 /// A collection of the elements of a vector.
@@ -198,14 +211,6 @@ macro_rules! from_vector {
         impl<$($generics)*> FromParallelIterator<$item> for $type {
             fn from_par_iter<I: IntoParallelIterator<Item = $item>>(iter: I) -> Self {
                 listed(iter).into_iter().collect()
-            }
-
-            fn collect_from<P: Positions<Item = $item>>(
-                w: &Worker,
-                chain: &P,
-                options: &Options<'_>,
-            ) -> Result<Self, Cancelled> {
-                Ok(lists(w, chain, options)?.into_iter().flatten().collect())
             }
 
             fn from_vec(items: Vec<$item>) -> Self {
@@ -258,15 +263,11 @@ macro_rules! extended_by_vector {
 
 impl<T: Send> ParallelExtend<T> for Vec<T> {
     fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I) {
-        self.extend_by_vec(listed(iter));
+        iter.into_par_iter().end(|w, chain, options| append(w, chain, options, self));
     }
 
-    fn extend_by_vec(&mut self, mut items: Self) {
-        if self.capacity() == 0 {
-            *self = items;
-        } else {
-            self.append(&mut items);
-        }
+    fn extend_by_vec(&mut self, items: Self) {
+        append_lists(self, vec![items]);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Chains over the characters and parts of texts.
 
 use crate::data::{
-    Bytes, CharIndices, Chars, Cuts, EncodeUtf16, MatchIndices, Matches, Pattern, SplitText,
-    TextParts,
+    AsciiWhitespace, Bytes, CharIndices, Chars, Cuts, EncodeUtf16, MatchIndices, Matches, Pattern,
+    SplitText, TextParts, Whitespace,
 };
 use crate::iter::Over;
 
@@ -80,14 +80,14 @@ pub trait ParallelString {
 
     /// The parts between white space that are not empty.
     #[track_caller]
-    fn par_split_whitespace(&self) -> TextItems<'_, fn(char) -> bool> {
-        parts(self.as_parallel_string(), char::is_whitespace, TextParts::Words)
+    fn par_split_whitespace(&self) -> TextItems<'_, Whitespace> {
+        parts(self.as_parallel_string(), Whitespace, TextParts::Words)
     }
 
     /// The parts between ASCII white space that are not empty.
     #[track_caller]
-    fn par_split_ascii_whitespace(&self) -> TextItems<'_, fn(char) -> bool> {
-        parts(self.as_parallel_string(), |c| c.is_ascii_whitespace(), TextParts::Words)
+    fn par_split_ascii_whitespace(&self) -> TextItems<'_, AsciiWhitespace> {
+        parts(self.as_parallel_string(), AsciiWhitespace, TextParts::Words)
     }
 
     /// The matches of `pattern`.
