@@ -49,7 +49,7 @@ mod worklist;
 
 use std::process::ExitCode;
 
-use args::Command;
+use args::{Command, CommandLine};
 use sinew_console::Failure;
 
 fn main() -> ExitCode {
@@ -69,5 +69,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Program => reproduce::program(),
         Command::Report(args) => report::perform(&args),
         Command::Sim(args) => sim::perform(&args),
+        Command::Completions(args) => args.perform::<CommandLine>(),
+        Command::Man(args) => args.perform::<CommandLine>(),
     }
 }
