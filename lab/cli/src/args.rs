@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use sinew_console::{CompletionsArgs, Failure, ManArgs};
 
 use crate::demo::DemoArgs;
+use crate::list::ListArgs;
 use crate::oracle::OracleArgs;
 use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
@@ -26,7 +27,7 @@ pub(crate) enum Command {
     /// Run one application, serially and in parallel, and check its result
     Run(RunArgs),
     /// List the applications and their sizes
-    List,
+    List(ListArgs),
     /// Measure all fixed settings of a worklist, and compare the tuner with the best of them
     Oracle(OracleArgs),
     /// Repeat published experiments, and show the published values beside the measured ones
@@ -80,7 +81,7 @@ mod tests {
             let name = subcommand.get_name();
             let page = std::fs::read_to_string(folder.path().join(format!("sinew-lab-{name}.1")));
             let page = page.unwrap().replace("\\-", "-");
-            let begin = format!("sinew__lab__subcmd__{name})");
+            let begin = format!("sinew__subcmd__lab__subcmd__{name})");
             let part = script.split(&begin).nth(1).and_then(|part| part.split(";;").next());
             for option in subcommand.get_arguments().filter_map(clap::Arg::get_long) {
                 let option = format!("--{option}");

@@ -63,7 +63,7 @@ fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => demo::perform(&args),
         Command::Run(args) => run::perform(args),
-        Command::List => list::perform(),
+        Command::List(args) => list::perform(&args),
         Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
         Command::Program => reproduce::program(),

@@ -195,8 +195,29 @@ fn an_option_that_changes_nothing_is_mentioned() {
 #[test]
 fn the_list_names_every_application_and_its_sizes() {
     let list = good(&["list"]);
-    assert!(apps().iter().all(|name| list.lines().any(|line| line.starts_with(name))), "{list}");
-    assert!(list.contains("T3L"), "{list}");
+    let names = list.lines().skip(2).filter(|line| !line.starts_with(' '));
+    let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, apps(), "{list}");
+    assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
+    // No word is lost where lines break.
+    let words = list.split_whitespace().collect::<Vec<_>>().join(" ");
+    for app in sinew_apps::all() {
+        let entry = format!("{} {} size: {}", app.name, app.about, app.sizes);
+        assert!(words.contains(&entry), "{entry}: {list}");
+    }
+}
+
+#[test]
+fn the_list_as_json_has_an_object_for_each_application() {
+    let list: Value = serde_json::from_str(&good(&["list", "--json"])).unwrap();
+    let list = list.as_array().unwrap();
+    assert_eq!(list.len(), apps().len());
+    for (entry, app) in list.iter().zip(sinew_apps::all()) {
+        assert_eq!(entry["application"], app.name);
+        assert_eq!(entry["description"], app.about);
+        assert_eq!(entry["own_sizes"], app.sizes);
+        assert_eq!(entry["has_worklist"], app.has_worklist);
+    }
 }
 
 #[test]
