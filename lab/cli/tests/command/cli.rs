@@ -227,6 +227,30 @@ fn help_and_version_go_to_standard_output() {
     }
 }
 
+/// Catches: rare options before those that most people want.
+#[test]
+fn the_help_of_run_begins_with_the_usual_options() {
+    let help = good(&["run", "--help"]);
+    let at = |part: &str| help.find(part).unwrap_or_else(|| panic!("{part} is not in {help}"));
+    let usual = ["--size <", "--threads <", "--repeat <", "--path <", "--json", "--help"];
+    let rare = ["\nScheduling:", "--schedule <", "\nProfiles:", "--trace <", "\nWorklists:"];
+    let order = ["\nOptions:"].into_iter().chain(usual).chain(rare).chain(["\nExamples:"]);
+    assert!(order.map(at).is_sorted(), "{help}");
+}
+
+/// Catches: an example of the help that does not run.
+#[test]
+fn the_examples_of_the_help_run() {
+    let help = good(&["run", "--help"]);
+    let examples: Vec<&str> =
+        help.lines().filter_map(|line| line.strip_prefix("  sinew-lab run ")).collect();
+    assert!(!examples.is_empty(), "{help}");
+    for example in examples {
+        let words: Vec<&str> = example.split(' ').collect();
+        good(&[&["run"], &words[..]].concat());
+    }
+}
+
 #[test]
 fn an_unknown_application_is_answered_with_what_comes_close() {
     let message = bad(&["run", "fibb"]);
