@@ -16,6 +16,7 @@
 //! | `contention` | the time that workers waited for a core |
 //! | `progress` | progress on standard error |
 //! | `files` | files for results |
+//! | `interrupt` | Ctrl-C in commands that print the results so far |
 //!
 //! # Exit status
 //!
@@ -24,14 +25,15 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim` and `oracle`, which print the results so far. In other commands the
-//! system's default ends the process at once; the files that `reproduce` has written are then
+//! Ctrl-C, except in `demo`, `sim` and `oracle`, which print the results so far. In other commands
+//! the system's default ends the process at once; the files that `reproduce` has written are then
 //! complete.
 
 mod args;
 mod contention;
 mod demo;
 mod files;
+mod interrupt;
 mod list;
 mod measure;
 mod oracle;
