@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand};
 use sinew_console::Failure;
+#[cfg(feature = "completions")]
+use sinew_console::{CompletionsArgs, ManArgs};
 
 use crate::coordinator::CoordinatorArgs;
 use crate::exec::{self, ExecArgs};
@@ -11,7 +13,7 @@ use crate::topo::TopoArgs;
 /// Shares the machine among programs.
 #[derive(Debug, Parser)]
 #[command(name = "sinew", version)]
-struct CommandLine {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
@@ -28,6 +30,12 @@ pub(crate) enum Command {
     Coordinator(CoordinatorArgs),
     /// Show the machine, and the part of it that this process may use
     Topo(TopoArgs),
+    /// Print the completions of this command for a shell
+    #[cfg(feature = "completions")]
+    Completions(CompletionsArgs),
+    /// Write the manual pages of this command
+    #[cfg(feature = "completions")]
+    Man(ManArgs),
 }
 
 /// Parses the command line. Prints help and version itself, and ends the process then.
@@ -80,6 +88,57 @@ mod tests {
         ] {
             assert!(short(words).is_none(), "{words:?}");
         }
+    }
+
+    /// Whether the script has this option among those of this subcommand.
+    #[cfg(feature = "completions")]
+    fn completes(shell: &str, script: &str, subcommand: &str, option: &str) -> bool {
+        let (begin, end, option) = match shell {
+            "bash" => (format!("sinew__subcmd__{subcommand})"), ";;", format!("--{option}")),
+            "zsh" => (format!("({subcommand})\n"), "\n;;", format!("--{option}")),
+            _ => (format!("using_subcommand {subcommand}\""), "\n", format!("-l {option}")),
+        };
+        let parts = script.split(&begin).skip(1).filter_map(|part| part.split(end).next());
+        parts.flat_map(|part| part.match_indices(&option).map(move |(at, _)| &part[at..])).any(
+            |found| !found[option.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-'),
+        )
+    }
+
+    /// Catches: completions and pages of another table, or of the table's first level alone.
+    #[cfg(feature = "completions")]
+    #[test]
+    fn every_option_is_in_the_completions_and_on_the_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        let man = ["sinew", "man"]
+            .map(std::ffi::OsStr::new)
+            .into_iter()
+            .chain([folder.path().as_os_str()]);
+        let Command::Man(man) = CommandLine::try_parse_from(man).unwrap().command else { panic!() };
+        man.perform::<CommandLine>().unwrap();
+        let main = std::fs::read_to_string(folder.path().join("sinew.1")).unwrap();
+        let scripts = ["bash", "zsh", "fish"].map(|shell| {
+            let line = CommandLine::try_parse_from(["sinew", "completions", shell]).unwrap();
+            let Command::Completions(args) = line.command else { panic!("{shell}") };
+            (shell, args.script::<CommandLine>())
+        });
+        let (mut table, mut options) = (CommandLine::command(), 0);
+        table.build();
+        for subcommand in table.get_subcommands().filter(|command| command.get_name() != "help") {
+            let name = subcommand.get_name();
+            assert!(main.contains(&format!("sinew\\-{name}(1)")), "{name}: {main}");
+            let page = std::fs::read_to_string(folder.path().join(format!("sinew-{name}.1")));
+            let page = page.unwrap().replace("\\-", "-");
+            for option in subcommand.get_arguments().filter_map(clap::Arg::get_long) {
+                options += 1;
+                assert!(page.contains(&format!("--{option}")), "{option}: {page}");
+                for (shell, script) in &scripts {
+                    assert!(completes(shell, script, name, option), "{shell}, {name}: {option}");
+                }
+            }
+        }
+        assert!(options > 12, "{options}");
+        let (_, fish) = &scripts[2];
+        assert!(!completes("fish", fish, "exec", "once") && !completes("fish", fish, "top", "on"));
     }
 
     #[test]

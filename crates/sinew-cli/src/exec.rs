@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, FromArgMatches};
+use clap::{Args, FromArgMatches, ValueHint};
 use sinew_console::Failure;
 
 use crate::values::{cores, weight};
@@ -40,7 +40,12 @@ pub(crate) struct ExecArgs {
     #[arg(long)]
     pub(crate) verbose: bool,
     /// The command and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        value_name = "COMMAND",
+        value_hint = ValueHint::CommandWithArguments
+    )]
     pub(crate) command: Vec<OsString>,
 }
 

@@ -30,6 +30,8 @@ mod values;
 use std::process::ExitCode;
 
 use args::Command;
+#[cfg(feature = "completions")]
+use args::CommandLine;
 use sinew_console::Failure;
 
 fn main() -> ExitCode {
@@ -45,5 +47,9 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Top(args) => top::perform(&args),
         Command::Coordinator(args) => coordinator::perform(&args),
         Command::Topo(args) => topo::perform(&args),
+        #[cfg(feature = "completions")]
+        Command::Completions(args) => args.perform::<CommandLine>(),
+        #[cfg(feature = "completions")]
+        Command::Man(args) => args.perform::<CommandLine>(),
     }
 }

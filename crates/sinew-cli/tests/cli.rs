@@ -57,10 +57,46 @@ fn help_and_version_go_to_standard_output() {
 fn a_misspelt_command_or_option_is_refused_in_one_line() {
     assert!(bad(&["exce"]).contains("did you mean `exec`?"));
     assert!(bad(&["topo", "x"]).contains("'x'"));
-    let commands = "a command is needed: exec, top, coordinator or topo";
+    let commands = "a command is needed: exec, top, coordinator, topo";
     assert!(bad(&[]).contains(commands), "{}", bad(&[]));
     let message = bad(&["topo", "--synthetic", "package:0"]);
     assert!(message.contains("package:0"), "{message}");
+}
+
+/// Catches: a script that the shell cannot read, or that completes nothing.
+#[cfg(all(unix, feature = "completions"))]
+#[test]
+fn bash_completes_with_the_script() {
+    let words = |line: &str| {
+        let script = good(&["completions", "bash"]);
+        let words: Vec<&str> = line.split(' ').collect();
+        let (last, before) = (words[words.len() - 1], words[words.len() - 2]);
+        let ask = format!(
+            "{script}\nCOMP_WORDS=({line})\nCOMP_CWORD={}\n_sinew sinew '{last}' '{before}'\n\
+             echo \"${{COMPREPLY[@]}}\"",
+            words.len() - 1
+        );
+        Command::new("bash").args(["--norc", "-c", &ask]).output().map(|output| {
+            assert_eq!(text(&output.stderr), "", "{line}");
+            text(&output.stdout)
+        })
+    };
+    let Ok(commands) = words("sinew co") else {
+        eprintln!("skipped: there is no bash");
+        return;
+    };
+    assert_eq!(commands, "coordinator completions\n");
+    assert_eq!(words("sinew exec --m").unwrap(), "--malleable --min --max\n");
+    assert_eq!(words("sinew topo --syn").unwrap(), "--synthetic\n");
+}
+
+#[cfg(feature = "completions")]
+#[test]
+fn a_folder_for_pages_that_cannot_be_made_is_an_error() {
+    let output = sinew(&["man", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml/x")]).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("Cargo.toml/x"), "{}", text(&output.stderr));
 }
 
 /// The output of a command whose reader leaves after `lines` lines.

@@ -1,9 +1,10 @@
 //! The command line: the subcommands, each of which has its arguments in its own file.
 
 use clap::{Parser, Subcommand};
-use sinew_console::Failure;
+use sinew_console::{CompletionsArgs, Failure, ManArgs};
 
 use crate::demo::DemoArgs;
+use crate::list::ListArgs;
 use crate::oracle::OracleArgs;
 use crate::report::ReportArgs;
 use crate::reproduce::ReproduceArgs;
@@ -13,7 +14,7 @@ use crate::sim::SimArgs;
 /// The experiments of Sinew: applications, published experiments, and a simulator.
 #[derive(Debug, Parser)]
 #[command(name = "sinew-lab", version)]
-struct CommandLine {
+pub(crate) struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
@@ -26,7 +27,7 @@ pub(crate) enum Command {
     /// Run one application, serially and in parallel, and check its result
     Run(RunArgs),
     /// List the applications and their sizes
-    List,
+    List(ListArgs),
     /// Measure all fixed settings of a worklist, and compare the tuner with the best of them
     Oracle(OracleArgs),
     /// Repeat published experiments, and show the published values beside the measured ones
@@ -38,6 +39,10 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Simulate a program on any machine, in virtual time
     Sim(SimArgs),
+    /// Print the completions of this command for a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages of this command
+    Man(ManArgs),
 }
 
 /// Parses the command line. Prints help and version itself, and ends the process then.
@@ -54,6 +59,36 @@ mod tests {
     #[test]
     fn the_description_of_the_command_line_is_consistent() {
         CommandLine::command().debug_assert();
+    }
+
+    /// Catches: completions and pages of another table, or of the table's first level alone.
+    #[test]
+    fn every_option_is_in_the_completions_and_on_the_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        let pages = folder.path().to_str().unwrap();
+        let command = |words: &[&str]| {
+            CommandLine::try_parse_from(["sinew-lab"].iter().chain(words)).unwrap().command
+        };
+        let Command::Man(man) = command(&["man", pages]) else { panic!("another command") };
+        man.perform::<CommandLine>().unwrap();
+        let Command::Completions(bash) = command(&["completions", "bash"]) else {
+            panic!("another command")
+        };
+        let (script, mut table) = (bash.script::<CommandLine>(), CommandLine::command());
+        table.build();
+        let shown = table.get_subcommands().filter(|command| !command.is_hide_set());
+        for subcommand in shown.filter(|command| command.get_name() != "help") {
+            let name = subcommand.get_name();
+            let page = std::fs::read_to_string(folder.path().join(format!("sinew-lab-{name}.1")));
+            let page = page.unwrap().replace("\\-", "-");
+            let begin = format!("sinew__subcmd__lab__subcmd__{name})");
+            let part = script.split(&begin).nth(1).and_then(|part| part.split(";;").next());
+            for option in subcommand.get_arguments().filter_map(clap::Arg::get_long) {
+                let option = format!("--{option}");
+                assert!(page.contains(&option), "{option}: {page}");
+                assert!(part.is_some_and(|part| part.contains(&option)), "{name}: {option}");
+            }
+        }
     }
 
     #[test]

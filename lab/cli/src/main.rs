@@ -16,6 +16,7 @@
 //! | `contention` | the time that workers waited for a core |
 //! | `progress` | progress on standard error |
 //! | `files` | files for results |
+//! | `interrupt` | Ctrl-C in commands that print the results so far |
 //!
 //! # Exit status
 //!
@@ -24,14 +25,15 @@
 //!
 //! # Not handled
 //!
-//! Ctrl-C, except in `sim` and `oracle`, which print the results so far. In other commands the
-//! system's default ends the process at once; the files that `reproduce` has written are then
+//! Ctrl-C, except in `demo`, `sim` and `oracle`, which print the results so far. In other commands
+//! the system's default ends the process at once; the files that `reproduce` has written are then
 //! complete.
 
 mod args;
 mod contention;
 mod demo;
 mod files;
+mod interrupt;
 mod list;
 mod measure;
 mod oracle;
@@ -49,7 +51,7 @@ mod worklist;
 
 use std::process::ExitCode;
 
-use args::Command;
+use args::{Command, CommandLine};
 use sinew_console::Failure;
 
 fn main() -> ExitCode {
@@ -63,11 +65,13 @@ fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => demo::perform(&args),
         Command::Run(args) => run::perform(args),
-        Command::List => list::perform(),
+        Command::List(args) => list::perform(&args),
         Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),
         Command::Program => reproduce::program(),
         Command::Report(args) => report::perform(&args),
         Command::Sim(args) => sim::perform(&args),
+        Command::Completions(args) => args.perform::<CommandLine>(),
+        Command::Man(args) => args.perform::<CommandLine>(),
     }
 }

@@ -5,13 +5,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io, process, thread};
+use std::{fs, process};
 
 use clap::Args;
 use serde::Serialize;
-use signal_hook::consts::SIGINT;
-#[cfg(unix)]
-use signal_hook::iterator::Signals;
 use sinew::Pool;
 use sinew_apps::App;
 use sinew_console::{Failure, INTERRUPTED, output};
@@ -20,6 +17,7 @@ use sinew_reproduce::{
 };
 use sinew_sync::lock::Mutex;
 
+use crate::interrupt::at_interrupt;
 use crate::reproduce::{command_line, failed, one};
 use crate::run::find;
 use crate::values::count;
@@ -135,25 +133,6 @@ fn conclude(summaries: &[Summary], json: bool) -> Result<(), Failure> {
     if text.is_empty() { Ok(()) } else { Ok(output::print(&(text + "\n"))?) }
 }
 
-/// Calls `end` on a thread of its own when the process is interrupted.
-#[cfg(unix)]
-fn at_interrupt(end: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let mut signals = Signals::new([SIGINT])?;
-    let wait = move || {
-        if signals.forever().next().is_some() {
-            end();
-        }
-    };
-    thread::Builder::new().spawn(wait).map(drop)
-}
-
-/// Ends the process without a call of `end`: signals cannot be waited for here.
-#[cfg(not(unix))]
-fn at_interrupt(_end: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    signal_hook::flag::register_conditional_shutdown(SIGINT, INTERRUPTED, Arc::new(true.into()))
-        .map(drop)
-}
-
 /// The folder whose report is being written.
 struct Now(Arc<Mutex<Option<PathBuf>>>);
 
@@ -172,8 +151,7 @@ impl Now {
             }
             process::exit(INTERRUPTED)
         };
-        at_interrupt(end)
-            .map_err(|error| Failure::Usage(format!("cannot watch for Ctrl-C: {error}")))?;
+        at_interrupt(end)?;
         Ok(Self(folder))
     }
 

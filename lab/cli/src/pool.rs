@@ -7,6 +7,9 @@ use sinew_console::{Failure, output};
 
 use crate::values::count;
 
+/// The heading of the options for those who study schedulers.
+pub(crate) const SCHEDULING: &str = "Scheduling";
+
 /// Arguments of a pool.
 #[derive(Debug, Args)]
 pub(crate) struct PoolArgs {
@@ -15,22 +18,25 @@ pub(crate) struct PoolArgs {
     pub(crate) threads: Option<usize>,
     /// Mapping of workers to processors: none, compact, scatter, or a list of processors such as
     /// 0,2,4-7 [default: none; for worklists compact on several NUMA nodes, else scatter]
-    #[arg(long, value_name = "MAPPING")]
+    #[arg(long, help_heading = SCHEDULING, value_name = "MAPPING")]
     pub(crate) mapping: Option<Mapping>,
     #[arg(
         long,
+        help_heading = SCHEDULING,
         value_name = "POLICY",
         help = format!("How a worker waits for a stolen task: {}", names(Wait::ALL.map(Wait::name)))
     )]
     pub(crate) wait: Option<Wait>,
     #[arg(
         long,
+        help_heading = SCHEDULING,
         value_name = "POLICY",
         help = format!("Victim policy: {}", Victims::usage())
     )]
     pub(crate) victims: Option<Victims>,
     #[arg(
         long,
+        help_heading = SCHEDULING,
         value_name = "STACK",
         help = format!(
             "The task stacks of workers: {} [default: split; two-field is for experiments]",

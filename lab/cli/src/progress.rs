@@ -43,6 +43,11 @@ impl Drop for Progress {
     }
 }
 
+/// Clears the line of a terminal, before the process ends early.
+pub(crate) fn clear() {
+    drop(Progress::new());
+}
+
 /// Moves to the first column and clears the line.
 fn replace_line(line: &str) {
     let mut err = io::stderr().lock();

@@ -14,35 +14,41 @@ use sinew_console::{Failure, output, unknown};
 use crate::contention;
 use crate::files::ResultFile;
 use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds, waiting_share};
-use crate::pool::{Kept, PoolArgs, build_with};
+use crate::pool::{Kept, PoolArgs, SCHEDULING, build_with};
 use crate::profile;
 use crate::progress::Progress;
 use crate::trace;
 use crate::values::{count, schedule};
 use crate::worklist::{self, WorklistArgs};
 
+/// The heading of the options about profiles.
+const PROFILES: &str = "Profiles";
+
+const EXAMPLES: &str = "\
+Examples:
+  sinew-lab run fib --size 30 --threads 2 --repeat 5
+  sinew-lab run heat --size small --schedule dynamic:64 --profile
+  sinew-lab run kmeans --size small --tune auto --json";
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     /// The application; see `sinew-lab list`
     pub(crate) name: String,
-    #[command(flatten)]
-    pub(crate) pool: PoolArgs,
+    /// tiny, small, full or the application's own notation; see `sinew-lab list`
+    #[arg(long, value_name = "SIZE", default_value = "full", allow_negative_numbers = true)]
+    pub(crate) size: String,
     #[arg(
         long,
+        help_heading = SCHEDULING,
         value_name = "SCHEDULE",
         value_parser = schedule,
         help = format!("Schedule of loops: {}", Schedule::usage())
     )]
     pub(crate) schedule: Option<Schedule>,
-    /// tiny, small, full or the application's own notation; see `sinew-lab list`
-    #[arg(long, value_name = "SIZE", default_value = "full", allow_negative_numbers = true)]
-    pub(crate) size: String,
-    /// The input folder or file, for applications that read one
-    #[arg(long, value_name = "PATH")]
-    pub(crate) path: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) worklist: WorklistArgs,
+    pub(crate) pool: PoolArgs,
     /// Number of runs; times are medians
     #[arg(
         long,
@@ -52,21 +58,26 @@ pub(crate) struct RunArgs {
         value_parser = count
     )]
     pub(crate) repeat: usize,
-    /// Also print how the workers' time divides, by both breakdowns, and how parallel the
-    /// application is; a task costs about 100 ns more
-    #[arg(long)]
-    pub(crate) profile: bool,
-    /// Write the task graph, with the work of each task, to this file, for `sinew-lab sim
-    /// graph:FILE`; implies a profile and one run
-    #[arg(long, value_name = "FILE", conflicts_with = "repeat")]
-    pub(crate) record: Option<PathBuf>,
-    /// Write a timeline of the workers' activities to this file, for ui.perfetto.dev; profiles as
-    /// --profile does
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
+    /// The input folder or file, for applications that read one
+    #[arg(long, value_name = "PATH")]
+    pub(crate) path: Option<PathBuf>,
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
+    /// Also print how the workers' time divides, by both breakdowns, and how parallel the
+    /// application is; a task costs about 100 ns more
+    #[arg(long, help_heading = PROFILES)]
+    pub(crate) profile: bool,
+    /// Write a timeline of the workers' activities to this file, for ui.perfetto.dev; profiles as
+    /// --profile does
+    #[arg(long, help_heading = PROFILES, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Write the task graph, with the work of each task, to this file, for `sinew-lab sim
+    /// graph:FILE`; implies a profile and one run
+    #[arg(long, help_heading = PROFILES, value_name = "FILE", conflicts_with = "repeat")]
+    pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) worklist: WorklistArgs,
 }
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {

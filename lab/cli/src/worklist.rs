@@ -13,23 +13,26 @@ use sinew_console::{Failure, output};
 use crate::files::ResultFile;
 use crate::measure::seconds;
 
+/// The heading of the options about worklists.
+const WORKLISTS: &str = "Worklists";
+
 /// Arguments of `run` about worklists.
 #[derive(Debug, Args)]
 pub(crate) struct WorklistArgs {
     /// Run the version with hand-written transactions instead of the worklist, if there is one
-    #[arg(long, conflicts_with_all = ["tune", "tuner_path"])]
+    #[arg(long, help_heading = WORKLISTS, conflicts_with_all = ["tune", "tuner_path"])]
     pub(crate) by_hand: bool,
     /// Tuning of worklists: auto (by throughput), published (the published autotuner), or settings
     /// such as "2 threads, stealing, helpers 100, coalescing, swap 2" [default: all threads,
     /// stealing]
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(long, help_heading = WORKLISTS, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) tune: Option<Tuning>,
     /// NUMA placement of the pages that a worklist's workers touch first: first-touch, cyclic or
     /// bind-local [default: cyclic, and bind-local once units add units]
-    #[arg(long, value_name = "PAGES", conflicts_with = "by_hand")]
+    #[arg(long, help_heading = WORKLISTS, value_name = "PAGES", conflicts_with = "by_hand")]
     pub(crate) pages: Option<Pages>,
     /// Write the tuner's steps, epoch by epoch, to this CSV file; needs --tune auto or published
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = WORKLISTS, value_name = "FILE")]
     pub(crate) tuner_path: Option<PathBuf>,
 }
 

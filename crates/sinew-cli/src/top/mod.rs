@@ -3,15 +3,19 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `columns` | tables that fit into the terminal |
 //! | `view` | the values to show |
 //! | `screen` | the terminal: drawing, and keys that change weights |
 
+mod columns;
 mod screen;
 mod view;
 
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use clap::Args;
+use crossterm::terminal;
 use sinew_console::{Failure, output};
 use sinew_coord::Table;
 
@@ -49,8 +53,14 @@ pub(crate) fn perform(args: &TopArgs) -> Result<(), Failure> {
     std::thread::sleep(interval);
     find_again(&mut table);
     view.look(table.as_ref());
-    let text = if args.json { format!("{:#}\n", view.to_json()) } else { view.to_text() };
+    let text = if args.json { format!("{:#}\n", view.to_json()) } else { view.to_text(width()) };
     Ok(output::print(&text)?)
+}
+
+/// The columns of the terminal; all that are needed for a file or a pipe.
+fn width() -> usize {
+    let size = io::stdout().is_terminal().then(terminal::size).and_then(Result::ok);
+    size.map_or(usize::MAX, |(columns, _)| columns.into())
 }
 
 /// Opens another table if the programs have moved to one. No table is created.

@@ -7,15 +7,11 @@ use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifier
 use crossterm::style::{Attribute, Print, SetAttribute};
 use crossterm::terminal::{self, Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute, queue};
-use sinew_console::{Failure, Table};
+use sinew_console::Failure;
 
-use super::view::{TITLES, View};
+use super::columns::table;
+use super::view::{DECISIONS, PROGRAMS, View};
 use super::{failed, find_again};
-
-/// Columns of a program's name that are shown before other columns are left out.
-const NAME: usize = 12;
-/// Blanks between two columns.
-const GAP: usize = 2;
 
 const HELP: &str = "up/down choose   + heavier   - lighter   = weight 1   q quit";
 
@@ -168,13 +164,12 @@ impl Screen {
 
     /// A screen of `height` lines, none of which is longer than `width`.
     fn lines(&self, width: usize, height: usize) -> Vec<Line> {
-        // The title, the heading of each list, the rule below the first, and the message.
-        let room = height.saturating_sub(5);
+        // The title, the heading and the rule of each list, and the message.
+        let room = height.saturating_sub(6);
         let decisions = room * 2 / 5;
         let mut lines = vec![Line::plain(self.view.title())];
         lines.extend(self.programs(width, room - decisions));
-        lines.push(Line::bold("decisions"));
-        lines.extend(self.decisions().take(decisions));
+        lines.extend(self.decisions(width, decisions));
         lines.resize_with(height.saturating_sub(1), || Line::plain(""));
         lines.push(Line::plain(self.message.as_str()));
         for line in &mut lines {
@@ -187,7 +182,7 @@ impl Screen {
     fn programs(&self, width: usize, room: usize) -> Vec<Line> {
         let rows: Vec<Vec<String>> =
             self.view.rows.iter().map(|row| self.view.cells(row)).collect();
-        let mut text = table(&rows, width).into_iter();
+        let mut text = table(&PROGRAMS, &rows, width).into_iter();
         let mut lines: Vec<Line> = text.by_ref().take(2).map(Line::bold).collect();
         let first = (self.chosen + 1).saturating_sub(room);
         let shown = text.enumerate().skip(first).take(room).map(|(row, text)| Line {
@@ -199,40 +194,14 @@ impl Screen {
         lines
     }
 
-    /// The decisions, the last one first.
-    fn decisions(&self) -> impl Iterator<Item = Line> {
-        self.view.decisions.iter().rev().map(|decision| {
-            let ago = self.view.seconds_ago(decision.at_ns);
-            Line::plain(format!(
-                "{ago:8.1} s ago  {:<15} {} ({}), {} shares changed",
-                decision.reason, decision.name, decision.subject, decision.changed
-            ))
-        })
+    /// The heading, the rule, and the last `room` decisions, the last one first.
+    fn decisions(&self, width: usize, room: usize) -> Vec<Line> {
+        let last = self.view.decisions.iter().rev().take(room);
+        let rows: Vec<Vec<String>> = last.map(|one| self.view.cells_of(one)).collect();
+        let mut text = table(&DECISIONS, &rows, width).into_iter();
+        let heading: Vec<Line> = text.by_ref().take(2).map(Line::bold).collect();
+        heading.into_iter().chain(text.map(Line::plain)).collect()
     }
-}
-
-/// The table of these rows, in lines of `width`: the titles, a rule, and the rows. The last columns
-/// are left out if they do not fit, because a number that is cut is another number. Only a
-/// program's name is cut.
-fn table(rows: &[Vec<String>], width: usize) -> Vec<String> {
-    let widest = |at: usize| {
-        let cells = rows.iter().map(|cells| cells[at].as_str()).chain([TITLES[at]]);
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let name = widest(0).min(NAME);
-    let (mut columns, mut rest) = (1, width.saturating_sub(name));
-    while columns < TITLES.len()
-        && let Some(left) = rest.checked_sub(GAP + widest(columns))
-    {
-        (columns, rest) = (columns + 1, left);
-    }
-    let mut table = Table::new(&TITLES[..columns]);
-    for cells in rows {
-        let mut cells = cells[..columns].to_vec();
-        cells[0] = cells[0].chars().take(name + rest).collect();
-        table.row(cells);
-    }
-    table.render().lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -284,7 +253,7 @@ mod tests {
         }
         // On a narrow terminal columns are left out, and no number is cut.
         let pid = std::process::id().to_string();
-        for columns in [60, 40] {
+        for columns in [60, 28] {
             let drawn = self::drawn(&screen, columns);
             for row in &screen.view.rows {
                 let words =
@@ -295,11 +264,17 @@ mod tests {
                     .find(|words| words.first() == Some(&row.name.to_string()));
                 let (shown, whole) = (shown.unwrap_or_default(), screen.view.cells(row));
                 assert!(
-                    shown.len() >= 4 && shown[1] == pid && whole.starts_with(&shown),
+                    shown.len() >= 3 && shown[1] == pid && whole.starts_with(&shown),
                     "{drawn}"
                 );
             }
             assert_eq!(drawn.contains("2.00"), columns == 60, "{drawn}");
+            // The decisions have the process number as well.
+            let decisions = drawn.lines().skip_while(|line| !line.contains("decision"));
+            let arrived = decisions.filter(|line| line.contains("arrived")).count();
+            assert!(columns < 60 || arrived == 2, "{drawn}");
+            assert!(drawn.matches(&pid).count() >= 4, "{drawn}");
+            assert!(drawn.lines().all(|line| line.chars().count() <= columns), "{drawn}");
         }
         assert!(screen.follow(action(key(KeyCode::Char('=')))));
         assert!(!screen.follow(action(key(KeyCode::Char('q')))));

@@ -5,22 +5,25 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use sinew_coord::{Decision, Policy, ProcessId, Row, Table};
 
-use sinew_console::Table as TextTable;
+use super::columns::table;
 
-/// The columns, on the screen and in plain text.
-pub(super) const TITLES: [&str; 11] = [
+/// The columns of programs, on the screen and in plain text; a narrow terminal has the first ones.
+pub(super) const PROGRAMS: [&str; 11] = [
     "program",
     "pid",
     "threads",
-    "cores",
     "demand",
     "weight",
     "items/s",
+    "cores",
     "shares",
     "for s",
     "chosen",
     "last loop",
 ];
+
+/// The columns of decisions, on the screen.
+pub(super) const DECISIONS: [&str; 5] = ["program", "pid", "decision", "s ago", "shares changed"];
 
 /// A snapshot of the table, with the changes since the last one.
 #[derive(Debug)]
@@ -75,21 +78,31 @@ impl View {
         self.now_ns.saturating_sub(at_ns) as f64 / 1e9
     }
 
-    /// A row's cells, in the order of [`TITLES`].
+    /// A row's cells, in the order of [`PROGRAMS`].
     pub(super) fn cells(&self, row: &Row) -> Vec<String> {
         vec![
             row.name.to_string(),
             row.program.pid.to_string(),
             row.grant.threads.to_string(),
-            row.grant.cores.to_string(),
             if row.stopped { "stopped".to_owned() } else { row.demand.to_string() },
             format!("{:.2}", row.weight),
             self.rate(row).map_or_else(|| "-".into(), |rate| format!("{rate:.0}")),
+            row.grant.cores.to_string(),
             row.epoch.to_string(),
             format!("{:.0}", self.seconds_ago(row.joined_ns)),
             chosen(row),
             last_loop(row),
         ]
+    }
+
+    /// A decision's cells, in the order of [`DECISIONS`]. Some are about no program.
+    pub(super) fn cells_of(&self, decision: &Decision) -> Vec<String> {
+        let (name, pid) = match decision.subject {
+            0 => ("-".to_owned(), "-".to_owned()),
+            pid => (decision.name.to_string(), pid.to_string()),
+        };
+        let ago = format!("{:.1}", self.seconds_ago(decision.at_ns));
+        vec![name, pid, decision.reason.to_string(), ago, decision.changed.to_string()]
     }
 
     pub(super) fn title(&self) -> String {
@@ -100,17 +113,17 @@ impl View {
             .map(|row| row.grant.threads as usize)
             .sum();
         format!(
-            "{} programs, {given} threads given on {} CPUs, policy {}",
+            "{} programs, {given} threads on {} CPUs, policy {}",
             self.rows.len(),
             self.cpus,
             self.policy
         )
     }
 
-    pub(super) fn to_text(&self) -> String {
-        let mut table = TextTable::new(&TITLES);
-        self.rows.iter().for_each(|row| table.row(self.cells(row)));
-        format!("{}\n\n{}", self.title(), table.render())
+    /// The programs, in lines of `width`.
+    pub(super) fn to_text(&self, width: usize) -> String {
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| self.cells(row)).collect();
+        format!("{}\n\n{}\n", self.title(), table(&PROGRAMS, &rows, width).join("\n"))
     }
 
     pub(super) fn to_json(&self) -> Value {

@@ -3,7 +3,7 @@
 //! Blind to: drawing on a terminal; none is attached here.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -195,14 +195,59 @@ fn an_option_that_changes_nothing_is_mentioned() {
 #[test]
 fn the_list_names_every_application_and_its_sizes() {
     let list = good(&["list"]);
-    assert!(apps().iter().all(|name| list.lines().any(|line| line.starts_with(name))), "{list}");
-    assert!(list.contains("T3L"), "{list}");
+    let names = list.lines().skip(2).filter(|line| !line.starts_with(' '));
+    let names: Vec<&str> = names.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, apps(), "{list}");
+    assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
+    // No word is lost where lines break.
+    let words = list.split_whitespace().collect::<Vec<_>>().join(" ");
+    for app in sinew_apps::all() {
+        let entry = format!("{} {} size: {}", app.name, app.about, app.sizes);
+        assert!(words.contains(&entry), "{entry}: {list}");
+    }
+}
+
+#[test]
+fn the_list_as_json_has_an_object_for_each_application() {
+    let list: Value = serde_json::from_str(&good(&["list", "--json"])).unwrap();
+    let list = list.as_array().unwrap();
+    assert_eq!(list.len(), apps().len());
+    for (entry, app) in list.iter().zip(sinew_apps::all()) {
+        assert_eq!(entry["application"], app.name);
+        assert_eq!(entry["description"], app.about);
+        assert_eq!(entry["own_sizes"], app.sizes);
+        assert_eq!(entry["has_worklist"], app.has_worklist);
+    }
 }
 
 #[test]
 fn help_and_version_go_to_standard_output() {
     for words in [&["--help"][..], &["run", "--help"], &["help", "sim"], &["--version"]] {
         assert!(good(words).contains("sinew-lab"), "{words:?}");
+    }
+}
+
+/// Catches: rare options before those that most people want.
+#[test]
+fn the_help_of_run_begins_with_the_usual_options() {
+    let help = good(&["run", "--help"]);
+    let at = |part: &str| help.find(part).unwrap_or_else(|| panic!("{part} is not in {help}"));
+    let usual = ["--size <", "--threads <", "--repeat <", "--path <", "--json", "--help"];
+    let rare = ["\nScheduling:", "--schedule <", "\nProfiles:", "--trace <", "\nWorklists:"];
+    let order = ["\nOptions:"].into_iter().chain(usual).chain(rare).chain(["\nExamples:"]);
+    assert!(order.map(at).is_sorted(), "{help}");
+}
+
+/// Catches: an example of the help that does not run.
+#[test]
+fn the_examples_of_the_help_run() {
+    let help = good(&["run", "--help"]);
+    let examples: Vec<&str> =
+        help.lines().filter_map(|line| line.strip_prefix("  sinew-lab run ")).collect();
+    assert!(!examples.is_empty(), "{help}");
+    for example in examples {
+        let words: Vec<&str> = example.split(' ').collect();
+        good(&[&["run"], &words[..]].concat());
     }
 }
 
@@ -373,26 +418,33 @@ fn output_that_cannot_be_written_is_an_error() {
     );
 }
 
-/// The greeting shows that the computation has begun, so the signal needs no delay.
+/// Catches: an interrupted demo without output, or with the line about all applications.
+///
+/// The first line of progress comes after the first result, so the signal needs no delay.
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_a_run_at_once() {
-    use std::os::unix::process::ExitStatusExt;
-    const INTERRUPT: i32 = 2;
-    let mut child = sinew(&["demo", "--path", sources()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut reader = BufReader::new(child.stdout.take().unwrap());
-    reader.read_line(&mut String::new()).unwrap();
+fn an_interrupted_demo_prints_what_it_has() {
+    let mut command = sinew(&["demo", "--size", "small", "--path", sources()]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(progress.next().unwrap().unwrap().starts_with("[1/"));
     let sent =
         Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(sent.success());
-    let mut rest = String::new();
-    reader.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(INTERRUPT));
-    assert!(!rest.contains("answers"), "{rest}");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let printed = text(&output.stdout);
+    let rows = apps()
+        .into_iter()
+        .take_while(|name| printed.lines().any(|line| line.split(' ').next() == Some(name)));
+    let rows = rows.count();
+    assert!((1..apps().len()).contains(&rows), "{printed}");
+    let last = format!(
+        "Interrupted after {rows} of {} applications: their answers are right.\n",
+        apps().len()
+    );
+    assert!(printed.ends_with(&last), "{printed}");
+    assert!(!printed.contains("All "), "{printed}");
 }
 
 #[test]
