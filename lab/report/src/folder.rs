@@ -78,9 +78,7 @@ mod tests {
     /// Catches: wrong answers or a run broken off that the summary does not name.
     #[test]
     fn the_summary_names_what_is_wrong_or_unfinished() {
-        let meta = |finished: bool| {
-            serde_json::json!({"finished": finished, "size": "quick", "samples": 21})
-        };
+        let meta = |finished: bool| serde_json::json!({"finished": finished, "size": "quick", "samples": 21});
         let text = "# x: How fast\n\nRepeats.\n";
         assert_eq!(summary(&meta(true), text), "How fast; size quick, 21 samples");
         assert!(summary(&meta(false), text).starts_with("unfinished; How fast"));
