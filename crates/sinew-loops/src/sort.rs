@@ -60,12 +60,62 @@ pub fn sort_by<T: Send, C>(w: &Worker, slice: &mut [T], threads: usize, compare:
 where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
+    sort(w, slice, threads, true, &compare);
+}
+
+/// As [`sort_by`], but equal elements may change places.
+///
+/// # Panics
+///
+/// As [`sort_by`].
+///
+/// # Cost
+///
+/// As [`sort_by`]. Its leaves are sorted faster, without memory of their own.
+pub fn sort_unstable_by<T: Send, C>(w: &Worker, slice: &mut [T], threads: usize, compare: C)
+where
+    C: Fn(&T, &T) -> Ordering + Sync,
+{
+    sort(w, slice, threads, false, &compare);
+}
+
+/// Sorts `slice`, without a control.
+pub(crate) fn sort<T: Send, C>(
+    w: &Worker,
+    slice: &mut [T],
+    threads: usize,
+    is_stable: bool,
+    compare: &C,
+) where
+    C: Fn(&T, &T) -> Ordering + Sync,
+{
     let workers = threads.min(w.max_threads()).max(1);
-    let leaf = slice.len().div_ceil(LEAVES_PER_WORKER * workers).max(LEAF);
-    if workers == 1 || slice.len() <= leaf || size_of::<T>() == 0 {
-        return slice.sort_by(compare);
+    let most = slice.len().div_ceil(LEAVES_PER_WORKER * workers).max(LEAF);
+    let leaf = Leaf { most, is_stable };
+    if workers == 1 || slice.len() <= most || size_of::<T>() == 0 {
+        return leaf.sort(slice, compare);
     }
-    sort_in_parts(w, slice, leaf, &compare, &Uncontrolled);
+    sort_in_parts(w, slice, leaf, compare, &Uncontrolled);
+}
+
+/// A part that one task sorts.
+#[derive(Debug, Clone, Copy)]
+struct Leaf {
+    /// The most elements that it has.
+    most: usize,
+    /// Whether equal elements keep their order.
+    is_stable: bool,
+}
+
+impl Leaf {
+    #[inline]
+    fn sort<T>(self, slice: &mut [T], compare: &impl Fn(&T, &T) -> Ordering) {
+        if self.is_stable {
+            slice.sort_by(compare);
+        } else {
+            slice.sort_unstable_by(compare);
+        }
+    }
 }
 
 /// As [`sort_by`], under a control. When it is cancelled, the sort ends after the leaves that are
@@ -100,7 +150,8 @@ where
         slice.sort_by(&compare);
         operation.done(w, slice.len());
     } else {
-        sort_in_parts(w, slice, CONTROLLED_LEAF, &compare, &operation);
+        let leaf = Leaf { most: CONTROLLED_LEAF, is_stable: true };
+        sort_in_parts(w, slice, leaf, &compare, &operation);
     }
     drop(participant);
     // The slice may be sorted all the same, but that is not known.
@@ -181,7 +232,7 @@ fn count_steps(length: usize, leaf: usize) -> u64 {
 fn sort_in_parts<T: Send, C, E: Executor>(
     w: &Worker,
     slice: &mut [T],
-    leaf: usize,
+    leaf: Leaf,
     compare: &C,
     executor: &E,
 ) where
@@ -256,17 +307,18 @@ unsafe fn sort_part<T: Send, C, E: Executor>(
     w: &Worker,
     part: Part<T>,
     to: Place,
-    leaf: usize,
+    leaf: Leaf,
     compare: &C,
     executor: &E,
 ) where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    if part.len <= leaf || executor.is_cancelled() {
+    if part.len <= leaf.most || executor.is_cancelled() {
         if !executor.is_cancelled() {
             // SAFETY: the elements are in the slice, and no other thread touches it. The standard
-            // sort keeps S2.
-            unsafe { std::slice::from_raw_parts_mut(part.slice, part.len) }.sort_by(compare);
+            // sorts keep S2.
+            let slice = unsafe { std::slice::from_raw_parts_mut(part.slice, part.len) };
+            leaf.sort(slice, compare);
             executor.done(w, part.len);
         }
         if to == Place::Buffer {

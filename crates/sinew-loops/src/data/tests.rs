@@ -3,7 +3,7 @@
 use super::{
     Chunks, ChunksMut, IntoItems, Items, Output, Shape, TileOrder, TilesMut, streaming, tiles,
 };
-use crate::sort::sort_by;
+use crate::sort::{sort, sort_by};
 use sinew_core::run;
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
@@ -159,16 +159,16 @@ fn a_comparator_that_panics_leaves_every_element_once() {
     let mut random = fastrand::Rng::with_seed(7);
     let calls = AtomicUsize::new(0);
     // A sort of this size compares some 600,000 times; the merges come last.
-    for end in
-        [1, 1_000, 100_000, 300_000, 400_000, 450_000, 480_000, 500_000, 520_000, 540_000, 560_000]
-    {
+    let ends =
+        [1, 1_000, 100_000, 300_000, 400_000, 450_000, 480_000, 500_000, 520_000, 540_000, 560_000];
+    for (end, is_stable) in ends.into_iter().flat_map(|end| [(end, true), (end, false)]) {
         let drops = Drops::new(N);
         let mut data: Vec<Counted<'_>> =
             (0..N).map(|number| Counted { drops: &drops, number, key: random.u32(..) }).collect();
         calls.store(0, Ordering::Relaxed);
         let result = catch_unwind(AssertUnwindSafe(|| {
             run(|w| {
-                sort_by(w, &mut data, usize::MAX, |a, b| {
+                sort(w, &mut data, usize::MAX, is_stable, &|a: &Counted<'_>, b: &Counted<'_>| {
                     assert!(calls.fetch_add(1, Ordering::Relaxed) != end, "planned");
                     a.key.cmp(&b.key)
                 });
@@ -188,11 +188,14 @@ fn a_comparator_that_panics_leaves_every_element_once() {
 #[test]
 fn sorted_reversed_equal_and_empty_slices_are_sorted() {
     for n in [0, 1, 2, 4_095, 4_096, 4_097, 30_000, 65_537] {
-        let check = |mut data: Vec<usize>| {
+        let check = |data: Vec<usize>| {
             let mut expected = data.clone();
             expected.sort_unstable();
-            run(|w| sort_by(w, &mut data, usize::MAX, usize::cmp));
-            assert!(data == expected, "{n} elements");
+            for is_stable in [true, false] {
+                let mut data = data.clone();
+                run(|w| sort(w, &mut data, usize::MAX, is_stable, &usize::cmp));
+                assert!(data == expected, "{n} elements");
+            }
         };
         check((0..n).collect());
         check((0..n).rev().collect());

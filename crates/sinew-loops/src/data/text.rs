@@ -118,16 +118,12 @@ impl<'a, P: Pattern> SplitText<'a, P> {
     /// match starts at `start`.
     #[inline]
     fn part_from(&self, start: usize, end: usize) -> Option<usize> {
-        let mut start = start;
-        while start < end {
-            match self.text[start..].chars().next() {
-                Some(next) if self.parts == TextParts::Words && self.pattern.matches(next) => {
-                    start += next.len_utf8();
-                }
-                _ => return Some(start),
-            }
+        if start >= end || self.parts != TextParts::Words {
+            return (start < end).then_some(start);
         }
-        None
+        let mut rest = self.text[start..].char_indices();
+        let (at, _) = rest.find(|&(_, next)| !self.pattern.matches(next))?;
+        Some(start + at).filter(|next| *next < end)
     }
 }
 

@@ -130,8 +130,7 @@ impl<T: Sync> ParallelSlice<T> for [T] {
 
 /// Chains over the parts of a mutable slice, and sorts.
 ///
-/// All sorts are stable: an unstable sort is the stable one under the name that programs expect.
-/// They run in the current pool, and take O(n log n) work and a buffer of the slice's size. If a
+/// Sorts run in the current pool, and take O(n log n) work and a buffer of the slice's size. If a
 /// function of a sort panics, the slice has its elements in some order.
 ///
 /// ```
@@ -253,22 +252,24 @@ pub trait ParallelSliceMut<T: Send> {
         sorts::sort_by_cached_key(self.as_parallel_slice_mut(), f);
     }
 
-    /// As [`par_sort`](Self::par_sort).
+    /// Sorts the slice; equal elements may change places.
     fn par_sort_unstable(&mut self)
     where
         T: Ord,
     {
-        self.par_sort();
+        sorts::sort_unstable(self.as_parallel_slice_mut(), T::cmp);
     }
 
-    /// As [`par_sort_by`](Self::par_sort_by).
+    /// Sorts the slice by `compare`; equal elements may change places. If `compare` is not a total
+    /// order, the result is in some order, or the sort panics.
     fn par_sort_unstable_by<F: Fn(&T, &T) -> Ordering + Sync>(&mut self, compare: F) {
-        self.par_sort_by(compare);
+        sorts::sort_unstable(self.as_parallel_slice_mut(), compare);
     }
 
-    /// As [`par_sort_by_key`](Self::par_sort_by_key).
+    /// Sorts the slice by the key that `f` returns at each comparison; equal elements may change
+    /// places.
     fn par_sort_unstable_by_key<K: Ord, F: Fn(&T) -> K + Sync>(&mut self, f: F) {
-        self.par_sort_by_key(f);
+        sorts::sort_unstable(self.as_parallel_slice_mut(), |a, b| f(a).cmp(&f(b)));
     }
 }
 

@@ -4,11 +4,16 @@ use std::cmp::Ordering;
 
 use crate::data::{Enumerate, IntoItems};
 use crate::loops::{Options, map};
-use crate::sort::sort_by;
+use crate::sort::{sort_by, sort_unstable_by};
 
 /// Sorts `slice` by `compare`, in the current pool.
 pub(super) fn sort<T: Send>(slice: &mut [T], compare: impl Fn(&T, &T) -> Ordering + Sync) {
     sinew_core::run(|w| sort_by(w, slice, usize::MAX, &compare));
+}
+
+/// The same, but equal elements may change places.
+pub(super) fn sort_unstable<T: Send>(slice: &mut [T], compare: impl Fn(&T, &T) -> Ordering + Sync) {
+    sinew_core::run(|w| sort_unstable_by(w, slice, usize::MAX, &compare));
 }
 
 /// Sorts `slice` by a key that is computed once for each element.
