@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use maud::html;
 
 use crate::failure::Failure;
-use crate::section::Section;
+use crate::section::{Section, Shown};
 use crate::{folder, markdown, object, show};
 
 /// The files that were found.
@@ -88,16 +88,25 @@ impl Gathered {
 
 /// The section of a file; `None` if it is not a result.
 fn section(path: &Path) -> Option<Result<Section, String>> {
-    let show: fn(&str, &Path) -> Result<maud::Markup, String> = match path.extension()?.to_str()? {
+    let show: fn(&str, &Path) -> Result<Shown, String> = match path.extension()?.to_str()? {
         "csv" => |text, _| show::show(text),
         "json" | "jsonl" => |text, _| object::show(text),
-        "md" => |text, path| Ok(markdown::show(text, path.parent().unwrap_or(Path::new(".")))),
-        "txt" => |text, _| Ok(html! { pre { (text) } }),
+        "md" => |text, path| {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            Ok(Shown::new(first_line(text), markdown::show(text, folder)))
+        },
+        "txt" => |text, _| Ok(Shown::new(first_line(text), html! { pre { (text) } })),
         _ => return None,
     };
     let text = fs::read_to_string(path).map_err(|error| error.to_string());
     let body = text.and_then(|text| show(&text, path));
     Some(body.map(|body| Section::new(path.display().to_string(), body)))
+}
+
+/// The first line with words, without the mark of a heading.
+fn first_line(text: &str) -> &str {
+    let mut lines = text.lines().map(|line| line.trim_start_matches('#').trim());
+    lines.find(|line| !line.is_empty()).unwrap_or("empty")
 }
 
 #[cfg(test)]
@@ -129,6 +138,9 @@ mod tests {
         let gathered = gather(&[folder.path().to_owned()]).unwrap();
         assert_eq!(titles(&gathered), ["a.md", "b.txt", "c.json", "speeds.csv"]);
         assert!(gathered.left_out.is_empty());
+        let summaries: Vec<&str> =
+            gathered.sections.iter().map(|section| section.shown.summary.as_str()).collect();
+        assert_eq!(summaries, ["Notes", "bench", "an object", "1 row of a, b"]);
     }
 
     /// Catches: a report that fails, or is silent, because one file of many is broken.

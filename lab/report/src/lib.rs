@@ -19,7 +19,8 @@
 //! | `folder` | a folder that an experiment has written |
 //! | `sheet`, `show` | comma-separated values; as a table, and as plots |
 //! | `columns` | which of a sheet's columns are drawn, over what, and as how many series |
-//! | `object` | JSON: runs of an application, timelines, lines of objects |
+//! | `object` | JSON: objects, lists and lines of them, timelines |
+//! | `run` | runs of an application: what matters of them |
 //! | `markdown` | reports with pictures |
 //! | `section`, `page` | a part of the page; the whole page, and how it looks |
 //! | `failure` | what may go wrong |
@@ -31,6 +32,7 @@ mod folder;
 mod markdown;
 mod object;
 mod page;
+mod run;
 mod section;
 mod sheet;
 mod show;

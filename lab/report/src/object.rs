@@ -1,10 +1,11 @@
 //! JSON: what `sinew-lab run --json` and its like print, lines of objects, timelines, and what
 //! `bench --json` writes: objects with lists of objects inside, which become tables of their own.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use serde_json::{Deserializer, Map, Value};
-use sinew_reproduce::report::{Form, Plot, Series, svg};
 
+use crate::run::Runs;
+use crate::section::Shown;
 use crate::sheet::Sheet;
 
 /// The most lists inside of lists that are laid out as tables.
@@ -16,13 +17,13 @@ const MEDIAN: &str = "median";
 /// The cell of a missing value.
 const GAP: &str = "-";
 
-/// Shows one object as a list of names and values, with a table for each list of objects in it, and
-/// several as a table; with plots.
+/// Shows runs by what matters of them, one object as a list of names and values, with a table for
+/// each list of objects in it, and several as a table; with plots.
 ///
 /// # Errors
 ///
 /// If the text is no JSON, or is cut off.
-pub(crate) fn show(text: &str) -> Result<Markup, String> {
+pub(crate) fn show(text: &str) -> Result<Shown, String> {
     let values: Result<Vec<Value>, _> = Deserializer::from_str(text).into_iter().collect();
     let mut values = values.map_err(|error| error.to_string())?;
     if let [Value::Array(many)] = &mut values[..] {
@@ -32,13 +33,20 @@ pub(crate) fn show(text: &str) -> Result<Markup, String> {
         [] => Err("there is nothing in it".to_owned()),
         [Value::Object(one)] => match timeline(one) {
             Some(timeline) => Ok(timeline),
-            None => whole(one),
+            None => Ok(with_runs(&values, whole(one)?, "an object")),
         },
-        many => Ok(table(many)?.show()),
+        many => Ok(with_runs(many, table(many)?.show(), &format!("{} objects", many.len()))),
     }
 }
 
-/// One object: its values, the two times of a run as bars, and a table for each list of objects.
+/// The table of these runs, with all values to unfold; or all values, if the objects are no runs.
+fn with_runs(objects: &[Value], all: Markup, what: &str) -> Shown {
+    let Some(runs) = Runs::of(objects) else { return Shown::new(what, all) };
+    let body = html! { (runs.show()) details { summary { "all values" } (all) } };
+    Shown::new(runs.summary(), body)
+}
+
+/// One object: its values, and a table for each list of objects.
 fn whole(object: &Map<String, Value>) -> Result<Markup, String> {
     let lists = object.iter().filter_map(|(name, value)| Some((name, objects(value)?)));
     let found = lists.flat_map(|(name, rows)| lists_in(name, vec![rows.to_vec()], DEEPEST));
@@ -46,7 +54,6 @@ fn whole(object: &Map<String, Value>) -> Result<Markup, String> {
         found.map(|(name, groups)| Ok((name, grouped(&groups)?))).collect();
     let tables = tables?;
     Ok(html! {
-        @if let Some(plot) = of_run(object) { figure { (PreEscaped(svg(&plot))) } }
         (list(object))
         @for (name, table) in tables { h3 { (name) } (table) }
     })
@@ -147,24 +154,11 @@ fn to_draw(sheet: &Sheet) -> (Sheet, String) {
     )
 }
 
-/// A run of an application on its own and in parallel.
-fn of_run(object: &Map<String, Value>) -> Option<Plot> {
-    let time = |name: &str| object.get(name)?.as_f64();
-    let times = vec![time("serial_median_s"), time("parallel_median_s")];
-    let names = ["serial", "parallel"].map(str::to_owned);
-    times.iter().all(Option::is_some).then(|| {
-        Plot::new("", "time", Form::Bars)
-            .axes("run", "seconds")
-            .over(names.to_vec())
-            .with(Series::new("median", times))
-    })
-}
-
 /// Timelines are for other programs to show.
-fn timeline(object: &Map<String, Value>) -> Option<Markup> {
-    let events = object.get("traceEvents")?.as_array()?;
-    Some(html! { p { "A timeline of " (events.len()) " events: open the file at \
-    ui.perfetto.dev." } })
+fn timeline(object: &Map<String, Value>) -> Option<Shown> {
+    let summary = format!("a timeline of {} events", object.get("traceEvents")?.as_array()?.len());
+    let body = html! { p { (summary) ": open the file at ui.perfetto.dev." } };
+    Some(Shown::new(summary, body))
 }
 
 fn list(object: &Map<String, Value>) -> Markup {
@@ -220,7 +214,7 @@ mod tests {
     use super::*;
 
     fn page(text: &str) -> String {
-        show(text).unwrap().into_string()
+        show(text).unwrap().body.into_string()
     }
 
     /// Catches: values of objects inside, quotes around words, words that become markup.
@@ -279,6 +273,8 @@ mod tests {
         let page =
             page(r#"{"application": "fib", "serial_median_s": 0.5, "parallel_median_s": 0.25}"#);
         assert!(page.contains("<svg") && page.contains("parallel"), "{page}");
+        let (summary, all) = (page.find("<table>"), page.find("all values"));
+        assert!(summary.is_some() && summary < all, "{page}");
     }
 
     /// Catches: lines of objects, which runs that are appended to one file leave.

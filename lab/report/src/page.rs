@@ -1,4 +1,5 @@
-//! The whole page: one file, readable in light and dark, that loads nothing and runs nothing.
+//! The whole page, with a summary of all results first: one file, readable in light and dark, that
+//! loads nothing and runs nothing.
 
 use maud::{DOCTYPE, PreEscaped, html};
 
@@ -11,7 +12,7 @@ const STYLE: &str = "
   :root { --ink: #e4e4e4; --paper: #16181c; --line: #3a3d42; --shade: #202329; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 72rem; margin: 0 auto; padding: 1rem; }
-nav ul { columns: 20rem; padding-left: 1.2rem; } a { color: inherit; }
+a { color: inherit; } summary { cursor: pointer; }
 section { border-top: 1px solid var(--line); margin-top: 2rem; }
 .wide, pre { overflow-x: auto; } figure { margin: 1rem 0; overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto; }
@@ -35,11 +36,15 @@ pub fn page(title: &str, sections: &[Section]) -> String {
             }
             body {
                 h1 { (title) }
-                nav { ul { @for (at, section) in sections.iter().enumerate() {
-                    li { a href={ "#s" (at) } { (section.title) } }
-                } } }
+                nav { table {
+                    thead { tr { th { "result" } th { "summary" } } }
+                    tbody { @for (at, section) in sections.iter().enumerate() { tr {
+                        td { a href={ "#s" (at) } { (section.title) } }
+                        td { (section.shown.summary) }
+                    } } }
+                } }
                 @for (at, section) in sections.iter().enumerate() {
-                    section id={ "s" (at) } { h2 { (section.title) } (section.body) }
+                    section id={ "s" (at) } { h2 { (section.title) } (section.shown.body) }
                 }
             }
         }
@@ -50,15 +55,20 @@ pub fn page(title: &str, sections: &[Section]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::section::Shown;
 
     /// Catches: a page that needs the network, or a title that becomes markup.
     #[test]
     fn the_page_is_whole_and_needs_nothing_else() {
-        let sections = [Section::new("a & b", html! { p { "text" } }), Section::new("c", html! {})];
+        let sections = [
+            Section::new("a & b", Shown::new("<3 rows", html! { p { "text" } })),
+            Section::new("c", Shown::new("", html! {})),
+        ];
         let page = page("<Tonight>", &sections);
         assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
         for part in [
             "&lt;Tonight&gt;",
+            "<td>&lt;3 rows</td>",
             "href=\"#s1\"",
             "id=\"s1\"",
             "a &amp; b",

@@ -4,6 +4,7 @@ use maud::{Markup, PreEscaped, html};
 use sinew_reproduce::report::svg;
 
 use crate::columns::plots;
+use crate::section::Shown;
 use crate::sheet::Sheet;
 
 /// More rows than this are counted rather than shown.
@@ -14,11 +15,18 @@ const ROWS: usize = 200;
 /// # Errors
 ///
 /// If a line has more or fewer cells than the first.
-pub(crate) fn show(text: &str) -> Result<Markup, String> {
-    Ok(Sheet::read(text)?.show())
+pub(crate) fn show(text: &str) -> Result<Shown, String> {
+    let sheet = Sheet::read(text)?;
+    Ok(Shown::new(sheet.summary(), sheet.show()))
 }
 
 impl Sheet {
+    /// One line: the number of rows, and the titles of the columns.
+    fn summary(&self) -> String {
+        let (rows, titles) = (self.rows.len(), self.titles.join(", "));
+        format!("{rows} row{} of {titles}", if rows == 1 { "" } else { "s" })
+    }
+
     /// As plots and a table.
     pub(crate) fn show(&self) -> Markup {
         html! {
@@ -61,7 +69,9 @@ mod tests {
     #[test]
     fn a_long_sheet_says_how_much_is_missing() {
         let rows: String = (0..250).map(|row| format!("<b>{row},{row}\n")).collect();
-        let page = show(&format!("name,value\n{rows}")).unwrap().into_string();
+        let page = show(&format!("name,value\n{rows}")).unwrap();
+        assert_eq!(page.summary, "250 rows of name, value");
+        let page = page.body.into_string();
         assert!(page.contains("and 50 rows more") && page.contains("&lt;b&gt;199"), "{page}");
         assert!(!page.contains("<b>"), "{page}");
     }

@@ -35,7 +35,12 @@ fn results_of_all_commands_become_one_page() {
     let said = run(&["report", "all", "--out", "page.html", "--title", "Tonight"]);
     assert_eq!(String::from_utf8_lossy(&said), "page.html: 3 results\n");
     let page = fs::read_to_string(folder.path().join("page.html")).expect("a page");
-    for part in ["<h1>Tonight</h1>", "all/fib.json", "<svg", "speed-up", "ui.perfetto.dev"] {
+    let (summary, results) = page.split_once("</nav>").expect("a summary first");
+    for part in ["all/fib.json", "<td>fib ", ": speed-up ", "a timeline of ", "3 rows of "] {
+        assert!(summary.contains(part), "{part}: {summary}");
+    }
+    assert!(results.contains("<th>parallel, s</th>") && results.contains("all values"));
+    for part in ["<h1>Tonight</h1>", "<svg", "ui.perfetto.dev"] {
         assert!(page.contains(part), "{part}");
     }
 }
