@@ -4,12 +4,8 @@ use clap::Args;
 use serde::Serialize;
 use sinew_apps::App;
 use sinew_console::{Failure, output};
-use textwrap::{Options, WordSplitter, fill};
 
-/// The columns of a usual terminal.
-const WIDTH: usize = 80;
-/// Blanks before a description, and before the lines about sizes.
-const MARGIN: usize = 16;
+use crate::entries::{Entry, render};
 
 /// Arguments of `list`.
 #[derive(Debug, Args)]
@@ -25,25 +21,18 @@ pub(crate) fn perform(args: &ListArgs) -> Result<(), Failure> {
 }
 
 fn text() -> String {
-    let head = "Every application has the sizes tiny, small and full, and its own.\n\n";
-    sinew_apps::all().iter().fold(head.to_owned(), |text, app| text + &entry(app))
-}
-
-/// The name, the description beside it, and the sizes below.
-fn entry(app: &App) -> String {
-    let margin = " ".repeat(MARGIN);
-    let lines = |first: &str, words: &str| {
-        // Sizes have hyphens inside, and are copied.
-        let options = Options::new(WIDTH).word_splitter(WordSplitter::NoHyphenation);
-        fill(words, options.initial_indent(first).subsequent_indent(&margin)) + "\n"
+    let entry = |app: &'static App| {
+        let remark = format!("size: {}", app.sizes);
+        Entry { name: app.name, description: app.about, remark }
     };
-    let name = format!("{:<MARGIN$}", app.name);
-    lines(&name, app.about) + &lines(&margin, &format!("size: {}", app.sizes))
+    let entries: Vec<Entry> = sinew_apps::all().iter().map(entry).collect();
+    let head = "Every application has the sizes tiny, small and full, and its own.";
+    format!("{head}\n\n{}", render(&entries))
 }
 
 /// An application in the output of `--json`.
 #[derive(Serialize)]
-struct Entry<'a> {
+struct Listed<'a> {
     application: &'a str,
     description: &'a str,
     sizes: [&'a str; 3],
@@ -54,7 +43,7 @@ struct Entry<'a> {
     reads_files: bool,
 }
 
-impl<'a> From<&'a App> for Entry<'a> {
+impl<'a> From<&'a App> for Listed<'a> {
     fn from(app: &'a App) -> Self {
         Self {
             application: app.name,
@@ -70,7 +59,7 @@ impl<'a> From<&'a App> for Entry<'a> {
 }
 
 fn json() -> Result<String, Failure> {
-    let entries: Vec<Entry> = sinew_apps::all().iter().map(Entry::from).collect();
+    let entries: Vec<Listed> = sinew_apps::all().iter().map(Listed::from).collect();
     let json =
         serde_json::to_string_pretty(&entries).map_err(|error| Failure::Output(error.into()))?;
     Ok(json + "\n")

@@ -8,6 +8,7 @@
 //! | `args` | the subcommands; each has its arguments in its own file |
 //! | `values`, `pool` | values and arguments of several subcommands |
 //! | `demo`, `run`, `list`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
+//! | `entries` | lists of names and descriptions |
 //! | `timeline` | the demo's loop that is changed while it runs |
 //! | `measure` | interleaved serial and parallel runs with checked results |
 //! | `profile` | the output of `--profile` |
@@ -32,6 +33,7 @@
 mod args;
 mod contention;
 mod demo;
+mod entries;
 mod files;
 mod interrupt;
 mod list;

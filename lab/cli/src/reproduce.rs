@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use sinew::Pool;
-use sinew_console::{Failure, Table, output, unknown};
+use sinew_console::{Failure, output, unknown};
 use sinew_reproduce::config::{self, Queued};
 use sinew_reproduce::runner::{Step, describe};
 use sinew_reproduce::{
     Experiment, Failure as Failed, Origin, Outcome, Scale, Setting, all, find, reproduce,
 };
 
+use crate::entries::{Entry, render};
 use crate::progress::Progress;
 use crate::values::{count, seed};
 
@@ -132,11 +133,12 @@ fn chosen(name: Option<&str>) -> Result<Vec<Experiment>, Failure> {
 }
 
 fn list(experiments: &[Experiment]) -> Result<(), Failure> {
-    let mut table = Table::new(&["experiment", "description", "source"]);
-    for Experiment { about, .. } in experiments {
-        table.row(vec![about.name.into(), about.title.into(), about.source()]);
-    }
-    Ok(output::print(&table.render())?)
+    let entry = |Experiment { about, .. }: &Experiment| {
+        let remark = format!("from {}", about.source());
+        Entry { name: about.name, description: about.title, remark }
+    };
+    let entries: Vec<Entry> = experiments.iter().map(entry).collect();
+    Ok(output::print(&render(&entries))?)
 }
 
 /// Runs as one of several programs, controlled by the process that measures them.

@@ -48,6 +48,7 @@ fn without_title(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     /// Catches: plots that are left behind in their files, and a heading that stands there
     /// twice.
@@ -78,7 +79,7 @@ mod tests {
     /// Catches: wrong answers or a run broken off that the summary does not name.
     #[test]
     fn the_summary_names_what_is_wrong_or_unfinished() {
-        let meta = |finished: bool| serde_json::json!({"finished": finished, "size": "quick", "samples": 21});
+        let meta = |end: bool| json!({"size": "quick", "samples": 21, "finished": end});
         let text = "# x: How fast\n\nRepeats.\n";
         assert_eq!(summary(&meta(true), text), "How fast; size quick, 21 samples");
         assert!(summary(&meta(false), text).starts_with("unfinished; How fast"));

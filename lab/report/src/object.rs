@@ -39,7 +39,7 @@ pub(crate) fn show(text: &str) -> Result<Shown, String> {
     }
 }
 
-/// The main values of runs, with all others to unfold; or all values, if these objects are no runs.
+/// The table of these runs, with all values to unfold; or all values, if the objects are no runs.
 fn with_runs(objects: &[Value], all: Markup, what: &str) -> Shown {
     let Some(runs) = Runs::of(objects) else { return Shown::new(what, all) };
     let body = html! { (runs.show()) details { summary { "all values" } (all) } };

@@ -70,10 +70,9 @@ impl<'a> Runs<'a> {
         let row =
             |run: &&Map<String, Value>| COLUMNS.iter().map(|(name, _)| cell(run, name)).collect();
         let table = Sheet { titles, rows: self.0.iter().map(row).collect() };
+        let plot = self.plot().filter(|_| self.0.len() <= DRAWN);
         html! {
-            @if let Some(plot) = self.plot().filter(|_| self.0.len() <= DRAWN) {
-                figure { (PreEscaped(svg(&plot))) }
-            }
+            @if let Some(plot) = plot { figure { (PreEscaped(svg(&plot))) } }
             (table.table())
         }
     }

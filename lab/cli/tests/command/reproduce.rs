@@ -38,7 +38,8 @@ fn meta(folder: &Path) -> Value {
 
 fn names() -> Vec<String> {
     let list = text(&sinew(&["--list"]).output().unwrap().stdout);
-    list.lines().skip(2).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+    let names = list.lines().filter(|line| !line.starts_with(' '));
+    names.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
 }
 
 /// Titles of columns that hold parts of a whole in percent.
@@ -169,7 +170,10 @@ fn the_list_says_what_each_experiment_shows() {
     assert!(names().len() >= 2);
     for name in names() {
         let output = sinew(&[&name, "--list"]).output().unwrap();
-        assert!(text(&output.stdout).contains(&name) && output.status.success());
+        let list = text(&output.stdout);
+        assert!(list.starts_with(&name) && output.status.success());
+        assert!(list.lines().count() > 1, "{list}");
+        assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
     }
 }
 
