@@ -103,8 +103,8 @@ proptest! {
         prop_assert_eq!(ys, zs);
     }
 
-    /// Catches: a sort that is not stable although it should be, an unstable one that loses elements,
-    /// and a cycle of places that is followed wrongly.
+    /// Catches: a sort that is not stable although it should be, an unstable one that loses
+    /// elements, and a cycle of places that is followed wrongly.
     #[test]
     fn sorts_are_stable_unless_they_need_not_be(
         keys in proptest::collection::vec(0..50_u8, 0..300),
