@@ -69,7 +69,11 @@ fn a_failed_transaction_leaves_nothing() {
         assert_eq!(state(), (10, 0, String::new(), 0));
         assert_eq!(transfer("5"), Ok(()));
         assert_eq!(state(), (5, 5, "x".to_owned(), 1));
-        assert_eq!(handled.into_inner(), ["undone", "undone", "committed"]);
+        // Other tests' irrevocable transactions may abort further attempts.
+        let handled = handled.into_inner();
+        let (last, undone) = handled.split_last().unwrap();
+        assert_eq!(*last, "committed");
+        assert!(undone.len() >= 2 && undone.iter().all(|handler| *handler == "undone"));
     }
 }
 

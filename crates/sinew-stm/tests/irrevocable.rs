@@ -4,9 +4,16 @@ mod support;
 
 use sinew_stm::{Locking, TArray, TBox, TMap, TVar, Transaction, Tx, TxResult, atomically};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use support::ends;
+
+/// Held by each test: an irrevocable transaction aborts single attempts of all others.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Each kind of variable, with two values that share a record.
 struct Shared {
@@ -80,6 +87,7 @@ fn reads_beside(how: Transaction, reader: Transaction) {
 /// Catches: locks that an irrevocable transaction keeps, or takes before it commits.
 #[test]
 fn readers_go_on_beside_an_irrevocable_transaction() {
+    let _alone = alone();
     ends(Duration::ZERO, || {
         for reader in [Locking::Encounter, Locking::Commit] {
             for how in [
@@ -96,6 +104,7 @@ fn readers_go_on_beside_an_irrevocable_transaction() {
 /// Catches: parts of an irrevocable transaction that are not undone, or wrongly.
 #[test]
 fn parts_of_an_irrevocable_transaction_are_undone() {
+    let _alone = alone();
     let shared = Shared::new();
     atomically(|tx| {
         shared.word.set(tx, 1)?;
@@ -115,6 +124,7 @@ fn parts_of_an_irrevocable_transaction_are_undone() {
 /// Catches: a search through the whole write set for each access.
 #[test]
 fn an_irrevocable_transaction_may_write_much() {
+    let _alone = alone();
     ends(Duration::ZERO, || {
         const PLACES: usize = 200_000;
         let array = TArray::new(PLACES, 0);
@@ -140,6 +150,7 @@ fn an_irrevocable_transaction_may_write_much() {
 /// which a single `attempt` does not make.
 #[test]
 fn a_single_attempt_can_become_irrevocable_under_each_lock_time() {
+    let _alone = alone();
     for locking in [Locking::Encounter, Locking::Commit] {
         let shared = Shared::new();
         let how = Transaction::new().locking(locking);

@@ -60,6 +60,10 @@ fn order(arriving: &[Work], taker: Taker) -> Vec<Work> {
     thread::scope(|s| {
         s.spawn(|| pool.install(blocked));
         begun.wait();
+        // Its own arrival may be counted after it has begun.
+        while arrivals.0.load(Ordering::SeqCst) == 0 {
+            thread::yield_now();
+        }
         for work in arriving.iter().copied() {
             let queued = arrivals.0.load(Ordering::SeqCst);
             let taken = Arc::clone(&taken);

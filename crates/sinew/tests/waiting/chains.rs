@@ -108,8 +108,10 @@ fn units_that_were_woken_let_the_others_run_first() {
                 if queue.pop(tx)?.is_some() { Ok(()) } else { tx.retry() }
             })
         });
-        assert_eq!(report.unwrap().commits, 2_000);
-        assert_eq!(tries.into_inner(), 2_000);
+        let report = report.unwrap();
+        assert_eq!(report.commits, 2_000);
+        // Other tests' irrevocable transactions may abort some.
+        assert!(tries.into_inner() as u64 <= 2_000 + report.aborts);
     });
 }
 
