@@ -14,8 +14,9 @@ use sinew_loops::{Operation, Registration};
 use sinew_policy::tune::Counts;
 use sinew_policy::worklist::Settings;
 use sinew_sync::CachePadded;
-use sinew_sync::atomic::{AtomicUsize, Ordering, fence};
+use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
+use sinew_sync::fence;
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 use sinew_topology::Machine;
@@ -337,7 +338,9 @@ impl<'r, R: Run> RunState<'r, R> {
     /// Whether units can be run that no worker was recruited for: this one has left them in its
     /// list, or they became ready when it had not left its slot (E3 of `team`).
     fn has_missed_units(&self) -> bool {
-        fence(Ordering::SeqCst);
+        if self.team.is_any_at_work() {
+            fence::heavy();
+        }
         !planted(Bug::ForgottenLeaver) && self.has_ready() && !self.is_over()
     }
 

@@ -21,10 +21,12 @@
 //!   stops searching before it takes.
 //!
 //! - E3: a worker that has units for others, or has woken some, checks for free slots before it
-//!   runs its next units, and a worker checks for units after it has left its slot. Each has a full
-//!   fence between what it did and what it checks, so one of them sees the other. So units do not
-//!   wait for the end of the unit that a worker runs, which may itself wait for them. And no unit
-//!   is left in the lists at the end: the last worker that leaves sees it.
+//!   runs its next units, and a worker checks for units after it has left its slot. Each has a
+//!   fence between what it did and what it checks, light and heavy, so one of them sees the other.
+//!   So units do not wait for the end of the unit that a worker runs, which may itself wait for
+//!   them. And no unit is left in the lists at the end: the last worker that leaves sees it.
+//!   The heavy fence is left out if every worker that is present searches. One of them that later
+//!   finds units changes the count of those that search afterwards, and so sees the free slot.
 
 use sinew_loops::{Participants, Registration};
 use sinew_policy::worklist::{Settings, helpers};
@@ -145,6 +147,13 @@ impl Team {
     pub(super) fn all_search(&self) -> bool {
         let present = self.present.load(Ordering::Acquire);
         present / PRESENT == present % PRESENT
+    }
+
+    /// Whether a worker that is present has a unit. A worker that has one later sees what the
+    /// caller did before.
+    pub(super) fn is_any_at_work(&self) -> bool {
+        let present = self.present.fetch_add(0, Ordering::AcqRel);
+        present / PRESENT != present % PRESENT
     }
 
     /// Stops the run.

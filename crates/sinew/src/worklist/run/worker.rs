@@ -22,8 +22,9 @@ use sinew_core::Scope;
 use sinew_loops::Participant;
 use sinew_policy::worklist::{Settings, swap, units};
 use sinew_stm::Change;
-use sinew_sync::atomic::{Ordering, fence, spin_loop};
+use sinew_sync::atomic::{self, Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_PER_US, ticks};
+use sinew_sync::fence;
 use sinew_sync::plant::{Bug, planted};
 
 use super::{PoolWorker, RunState, Version, or_resume};
@@ -268,7 +269,12 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         if !(state.lists.has_spare(self.access()) || state.parked.any_woken()) {
             return;
         }
-        fence(Ordering::SeqCst); // E3
+        // E3.
+        if fence::is_asymmetric() {
+            fence::light();
+        } else {
+            atomic::fence(Ordering::SeqCst);
+        }
         if state.team.is_short(&self.in_force) {
             state.spawn_missing(self.s, &self.in_force, 0);
         }
