@@ -5,6 +5,7 @@
 
 use crate::{bench, checkers, command, growth, numa, rayon, tidy};
 use sinew_console::Table;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -196,6 +197,7 @@ fn oldest_rust() -> Result<Outcome, String> {
 /// Packages what users get, as `cargo publish` would, and builds each package by itself. The
 /// drop-in's package cannot be built before the crates that it depends on are published.
 fn package() -> Result<Outcome, String> {
+    forget_packages();
     let mut cargo = command::cargo(&["package", "--workspace", "--allow-dirty", "--quiet"]);
     for name in PRIVATE {
         cargo.args(["--exclude", name]);
@@ -203,6 +205,27 @@ fn package() -> Result<Outcome, String> {
     pass(cargo)?;
     let whole = ["package", "--no-verify", "--exclude-lockfile", "--allow-dirty", "--quiet"];
     pass(command::nested(command::DROP_IN, &whole))
+}
+
+/// Removes what cargo has unpacked of earlier packages of this workspace: it keeps them by name and
+/// version, and would verify the new ones against them.
+fn forget_packages() {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let entries = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let begins = |path: &Path, with: &str| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(with))
+    };
+    // A registry that exists for one command has no host in its name.
+    let registries = home.iter().flat_map(|home| entries(&home.join("registry/src")));
+    let packages = registries.filter(|path| begins(path, "-")).flat_map(|path| entries(&path));
+    // One that cannot be removed is found by the verification.
+    packages
+        .filter(|path| begins(path, "sinew"))
+        .for_each(|path| drop(std::fs::remove_dir_all(path)));
 }
 
 /// The packages of this workspace that are not published.
