@@ -498,8 +498,7 @@ impl Run {
     #[inline(never)]
     #[track_caller]
     fn give_up_or_wait(&mut self, stop: TxError) -> Unfinished {
-        // A scheduler has no clock for changes: it repeats the attempt until the deadline.
-        if !self.is_to_wait(stop) || self.descriptor().deadline.is_some() {
+        if !self.is_to_wait(stop) {
             return Unfinished::GivenUp(self.give_up());
         }
         let change = self.roll_back_to_wait();
@@ -517,14 +516,13 @@ impl Run {
     /// Rolls back and sleeps until a variable that was read has changed.
     #[track_caller]
     fn wait_for_change(&mut self) {
-        let deadline = self.descriptor().deadline;
         let change = self.roll_back_to_wait();
         let d = self.descriptor();
         d.give_token();
         d.aborts = 0;
         let attempts = d.attempts();
         self.step_out(false);
-        change.wait_until(deadline);
+        change.wait();
         drop(change);
         self.step_in(attempts);
     }
@@ -545,7 +543,7 @@ impl Run {
         d.counters().retries.add(1);
         // SAFETY: records live in the environment of this call, or in kept values until the attempt
         // is over.
-        let change = unsafe { Change::of(&d.reads) };
+        let change = unsafe { Change::of(&d.reads, d.deadline) };
         d.reads.clear();
         change
     }

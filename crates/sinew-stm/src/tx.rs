@@ -110,8 +110,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     ///
     /// # Blocking
     ///
-    /// As [`retry`](Self::retry). A unit of a worklist is repeated until its deadline instead,
-    /// which costs processor time.
+    /// As [`retry`](Self::retry).
     // Not track_caller: as `retry`.
     pub fn retry_until(&mut self, deadline: Instant) -> TxResult<()> {
         if Instant::now() >= deadline {

@@ -68,7 +68,10 @@ use std::time::Instant;
 /// ```
 #[derive(Debug)]
 #[must_use = "nobody is told of the change once this is dropped"]
-pub struct Change(Arc<Waiter>);
+pub struct Change {
+    waiter: Arc<Waiter>,
+    deadline: Option<Instant>,
+}
 
 impl Change {
     /// The next change of one of `reads`; it has happened if one of them has already changed, or is
@@ -77,7 +80,7 @@ impl Change {
     /// # Safety
     ///
     /// The records are alive during the call.
-    pub(crate) unsafe fn of(reads: &[Read]) -> Self {
+    pub(crate) unsafe fn of(reads: &[Read], deadline: Option<Instant>) -> Self {
         let mut keys: Vec<usize> = reads.iter().map(|read| key(read.record)).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -87,12 +90,19 @@ impl Change {
         if !reads.iter().all(|read| unsafe { &*read.record }.mark_waited(read.seen)) {
             waiter.tell();
         }
-        Self(waiter)
+        Self { waiter, deadline }
     }
 
-    /// Whether a variable has changed.
+    /// Whether a variable has changed, or the deadline has passed.
     pub fn has_happened(&self) -> bool {
-        self.0.has_changed()
+        self.waiter.has_changed()
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// When the wait ends at the latest, after [`retry_until`](crate::Tx::retry_until). No waker is
+    /// called then.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 
     /// Calls `waker` once as soon as a variable has changed; at once if one has changed already. It
@@ -101,7 +111,7 @@ impl Change {
     /// The thread whose commit makes the change calls the waker, within that commit: it must be
     /// short, must not panic, and must not start a transaction.
     pub fn notify(&self, waker: Waker) {
-        let mut state = self.0.state.lock();
+        let mut state = self.waiter.state.lock();
         // Dropped after the lock is released: it may be the last reference to something.
         let _before = match &mut *state {
             State::Waits(told) => told.replace(waker),
@@ -116,32 +126,25 @@ impl Change {
         drop(state);
     }
 
-    /// Sleeps until a variable has changed.
+    /// Sleeps until a variable has changed, or the deadline has passed.
     ///
     /// # Blocking
     ///
-    /// Blocks until another thread commits a change.
+    /// Blocks until another thread commits a change, or the deadline.
     pub fn wait(&self) {
-        self.wait_until(None);
-    }
-
-    /// Sleeps until a variable has changed, or the deadline has passed.
-    pub(crate) fn wait_until(&self, deadline: Option<Instant>) {
         let sleeper = Arc::new(Sleeper(Parker::new()));
         self.notify(Waker::from(Arc::clone(&sleeper)));
         while !self.has_happened() {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if left.is_some_and(|left| left.is_zero()) {
-                return;
-            }
-            sleeper.0.park_at_most(left.map(|left| left.as_nanos().try_into().unwrap_or(u64::MAX)));
+            let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+            let ns = self.deadline.map(|deadline| left(deadline).as_nanos());
+            sleeper.0.park_at_most(ns.map(|ns| ns.try_into().unwrap_or(u64::MAX)));
         }
     }
 }
 
 impl Drop for Change {
     fn drop(&mut self) {
-        engine().sleepers.lock().leave(&self.0);
+        engine().sleepers.lock().leave(&self.waiter);
     }
 }
 

@@ -174,3 +174,59 @@ macro_rules! map_methods {
         }
     };
 }
+
+/// The methods of maps that are sorted by key, on top of those and `walk_from`.
+macro_rules! ordered_map_methods {
+    ([$($generics:tt)*] $map:ty) => {
+        map_methods! { [$($generics)*] $map, "in order" }
+
+        impl<$($generics)*> $map {
+            /// The entries whose keys lie in `range`, in order.
+            ///
+            /// ```
+            /// use sinew_stm::{TMap, atomically};
+            ///
+            /// let map = TMap::new();
+            /// atomically(|tx| (0..9).try_for_each(|n| map.insert(tx, n, n * n).map(drop)));
+            /// assert_eq!(atomically(|tx| map.range(tx, 2..4)), [(2, 4), (3, 9)]);
+            /// ```
+            ///
+            /// # Cost
+            ///
+            /// It reads these entries, and those on the way to the first.
+            pub fn range<'tx>(
+                &'tx self,
+                tx: &mut Tx<'tx, '_>,
+                range: impl RangeBounds<K>,
+            ) -> TxResult<Vec<(K, V)>> {
+                let mut entries = Vec::new();
+                let _ = self.walk_from(tx, range.start_bound(), |tx, node| {
+                    let (key, value) = node.entry(tx)?;
+                    let is_above = match range.end_bound() {
+                        Bound::Included(end) => key > *end,
+                        Bound::Excluded(end) => key >= *end,
+                        Bound::Unbounded => false,
+                    };
+                    if is_above {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    // An excluded start is left out here.
+                    if range.contains(&key) {
+                        entries.push((key, value));
+                    }
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                Ok(entries)
+            }
+
+            /// Calls `f` with all nodes, in order, until it breaks.
+            fn walk<'tx, 'env>(
+                &'tx self,
+                tx: &mut Tx<'tx, 'env>,
+                f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
+            ) -> TxResult<ControlFlow<()>> {
+                self.walk_from(tx, Bound::Unbounded, f)
+            }
+        }
+    };
+}

@@ -80,7 +80,7 @@ impl<K: Ord + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H,
         K: Borrow<Q>,
         Q: Ord + Hash + ?Sized,
     {
-        Ok(self.get(tx, key)?.is_some())
+        self.chains.contains(tx, self.bucket(key), key)
     }
 
     /// Sets the value of `key`; returns the old one.

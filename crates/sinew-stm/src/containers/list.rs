@@ -74,6 +74,18 @@ impl<K: Ord, V, S: Store<K> + Store<V>> Chains<K, V, S> {
         found.node.map(|node| node.value.get(tx)).transpose()
     }
 
+    pub(super) fn contains<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        head: &'tx TVar<u32>,
+        key: &Q,
+    ) -> TxResult<bool>
+    where
+        K: Borrow<Q>,
+    {
+        Ok(self.find(tx, head, key)?.node.is_some())
+    }
+
     pub(super) fn insert<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -205,7 +217,7 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TList<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        Ok(self.chains.find(tx, &self.head, key)?.node.is_some())
+        self.chains.contains(tx, &self.head, key)
     }
 
     /// Sets the value of `key`; returns the old one.
@@ -225,44 +237,21 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TList<K, V, S> {
         self.chains.remove(tx, &self.head, key)
     }
 
-    /// The entries whose keys lie in `range`, in order.
-    ///
-    /// # Cost
-    ///
-    /// It reads the entries before them as well.
-    pub fn range<'tx>(
+    /// Calls `f` with the nodes from the first one that is not below `start`, in order, until it
+    /// breaks.
+    fn walk_from<'tx, 'env>(
         &'tx self,
-        tx: &mut Tx<'tx, '_>,
-        range: impl RangeBounds<K>,
-    ) -> TxResult<Vec<(K, V)>> {
-        let first = match range.start_bound() {
+        tx: &mut Tx<'tx, 'env>,
+        start: Bound<&K>,
+        mut f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
+    ) -> TxResult<ControlFlow<()>> {
+        let first = match start {
             Bound::Included(key) | Bound::Excluded(key) => {
                 self.chains.find(tx, &self.head, key)?.link
             }
             Bound::Unbounded => &self.head,
         };
-        let mut entries = Vec::new();
-        let _ = self.chains.walk(tx, first, &mut |tx, node| {
-            let (key, value) = node.entry(tx)?;
-            if is_above(&key, range.end_bound()) {
-                return Ok(ControlFlow::Break(()));
-            }
-            // An excluded start is left out here.
-            if range.contains(&key) {
-                entries.push((key, value));
-            }
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(entries)
-    }
-
-    /// Calls `f` with all nodes, in order, until it breaks.
-    fn walk<'tx, 'env>(
-        &'tx self,
-        tx: &mut Tx<'tx, 'env>,
-        mut f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
-    ) -> TxResult<ControlFlow<()>> {
-        self.chains.walk(tx, &self.head, &mut f)
+        self.chains.walk(tx, first, &mut f)
     }
 
     /// Whether the list has no entry.
@@ -271,13 +260,4 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TList<K, V, S> {
     }
 }
 
-/// Whether `key` lies above the end of a range.
-pub(super) fn is_above<K: Ord>(key: &K, end: Bound<&K>) -> bool {
-    match end {
-        Bound::Included(end) => key > end,
-        Bound::Excluded(end) => key >= end,
-        Bound::Unbounded => false,
-    }
-}
-
-map_methods! { [K: Ord, V, S: Store<K> + Store<V>] TList<K, V, S>, "in order" }
+ordered_map_methods! { [K: Ord, V, S: Store<K> + Store<V>] TList<K, V, S> }

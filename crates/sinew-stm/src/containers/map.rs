@@ -6,7 +6,6 @@
 
 use super::arena::{Arena, NONE};
 use super::entry::{Entry, Table};
-use super::list::is_above;
 use super::store::{Boxed, Inline, Store, Variable};
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
@@ -282,57 +281,23 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
         best.map(|node| node.entry(tx)).transpose()
     }
 
-    /// The entries whose keys lie in `range`, in order.
-    ///
-    /// ```
-    /// use sinew_stm::{TMap, atomically};
-    ///
-    /// let map = TMap::new();
-    /// atomically(|tx| (0..9).try_for_each(|n| map.insert(tx, n, n * n).map(drop)));
-    /// assert_eq!(atomically(|tx| map.range(tx, 2..4)), [(2, 4), (3, 9)]);
-    /// ```
-    ///
-    /// # Cost
-    ///
-    /// It reads these entries, and the path to the first.
-    pub fn range<'tx>(
-        &'tx self,
-        tx: &mut Tx<'tx, '_>,
-        range: impl RangeBounds<K>,
-    ) -> TxResult<Vec<(K, V)>> {
-        let mut entries = Vec::new();
-        let _ = self.walk_from(tx, below(range.start_bound()), |tx, node| {
-            let (key, value) = node.entry(tx)?;
-            if is_above(&key, range.end_bound()) {
-                return Ok(ControlFlow::Break(()));
-            }
-            entries.push((key, value));
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(entries)
-    }
-
-    /// Calls `f` with all nodes, in order, until it breaks.
-    fn walk<'tx, 'env>(
-        &'tx self,
-        tx: &mut Tx<'tx, 'env>,
-        f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
-    ) -> TxResult<ControlFlow<()>> {
-        self.walk_from(tx, |_| false, f)
-    }
-
-    /// Calls `f` with the nodes for whose keys `is_below` is false, in order, until it breaks.
+    /// Calls `f` with the nodes from the first one that is not below `start`, in order, until it
+    /// breaks.
     fn walk_from<'tx, 'env>(
         &'tx self,
         tx: &mut Tx<'tx, 'env>,
-        is_below: impl Fn(&K) -> bool,
+        start: Bound<&K>,
         mut f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
     ) -> TxResult<ControlFlow<()>> {
+        let is_below = |key: &K| match start {
+            Bound::Included(start) | Bound::Excluded(start) => key < start,
+            Bound::Unbounded => false,
+        };
         let (mut path, mut at) = (Vec::new(), self.root.get(tx)?);
         loop {
             while at != NONE {
                 let node = self.nodes.node(at);
-                at = if node.key.with(tx, &is_below)? {
+                at = if node.key.with(tx, is_below)? {
                     node.right.get(tx)?
                 } else {
                     path.push(node);
@@ -353,16 +318,7 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     }
 }
 
-/// Whether a key lies below the start of a range.
-fn below<K: Ord>(start: Bound<&K>) -> impl Fn(&K) -> bool {
-    move |key| match start {
-        Bound::Included(start) => key < start,
-        Bound::Excluded(start) => key <= start,
-        Bound::Unbounded => false,
-    }
-}
-
-map_methods! { [K: Ord, V, S: Store<K> + Store<V>] TMap<K, V, S>, "in order" }
+ordered_map_methods! { [K: Ord, V, S: Store<K> + Store<V>] TMap<K, V, S> }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {

@@ -8,10 +8,11 @@
 //! variables of both.
 //!
 //! To add one: a file here, on `arena` if it has nodes (I16: a removal writes every link to the
-//! node), and its export here and in `lib.rs`. In `container_model`, a `Kind` and its arms in
-//! `World` and `Model`; the new kind comes after `BoxedMap`, because the first four index
-//! `Model::maps`. `container_history` and `shuttle` follow `KINDS`. Then
-//! `tests/{containers,stale_nodes,fork}.rs`.
+//! node), with variables from `store`, and its export here and in `lib.rs`. A map gets the methods
+//! of all maps from the macros in `entry`. In `container_model`, a `Kind` and its arms in `World`
+//! and `Model`; the new kind comes after `BoxedMap`, because the first four index `Model::maps`.
+//! `container_history` and `shuttle` follow `KINDS`. Then `tests/{containers,stores,fork}.rs`, and
+//! `stale_nodes.rs` if it has nodes.
 
 mod arena;
 #[macro_use]

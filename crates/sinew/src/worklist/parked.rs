@@ -8,11 +8,15 @@
 //! those that were ready before, and a unit that waits for the last of many changes is not tried
 //! after each of them.
 //!
+//! A unit that waits with a deadline ([`retry_until`](sinew_stm::Tx::retry_until)) also has an
+//! entry in the set of deadlines. Its number counts as woken from the deadline on.
+//!
 //! # The end of a run whose units all wait
 //!
 //! When every list is empty and every worker has left, only a thread outside the run can make a
-//! change. The run sleeps as long as a thread holds a [`KeepAlive`] of the list. Without one it
-//! tries all units once more, and ends if each of them waits again and none was woken.
+//! change. The run sleeps as long as a thread holds a [`KeepAlive`] of the list, or a unit has a
+//! deadline. Otherwise it tries all units once more, and ends if each of them waits again and none
+//! was woken.
 //!
 //! # Invariants
 //!
@@ -38,12 +42,14 @@
 //! `tests/waiting`; `shuttle` with planted bugs: `ForgottenChange` (P3), `EarlySet` (P1),
 //! `NoLastRetry` (P4).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
+use std::time::Instant;
 
 use sinew_stm::Change;
-use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::clock::now_ns;
 use sinew_sync::lock::{Condvar, Mutex};
 use sinew_sync::plant::{Bug, planted};
 
@@ -61,11 +67,14 @@ struct Slot<U> {
     unit: Entry<U>,
     /// The change that the unit waits for. Its drop removes the unit from the commit's search.
     change: Change,
+    /// Its deadline, on the clock of `now_ns`.
+    deadline_ns: Option<u64>,
 }
 
 impl<U> Parked<U> {
     /// No parked units, of a run of the list with these woken units.
     pub(super) fn new(woken: Arc<Woken>) -> Self {
+        woken.change_deadlines(BTreeSet::clear);
         Self { slots: Mutex::new(BTreeMap::new()), woken }
     }
 
@@ -73,13 +82,17 @@ impl<U> Parked<U> {
     pub(super) fn park(&self, unit: Entry<U>, change: Change) {
         let number = self.woken.new_number();
         let waker = Waker::from(Arc::new(UnitWaker { number, woken: Arc::clone(&self.woken) }));
+        let deadline_ns = change.deadline().map(on_clock);
         if planted(Bug::EarlySet) {
             change.notify(waker);
-            self.slots.lock().insert(number, Slot { unit, change });
+            self.slots.lock().insert(number, Slot { unit, change, deadline_ns });
             return;
         }
         let mut slots = self.slots.lock();
-        let slot = slots.entry(number).or_insert(Slot { unit, change });
+        let slot = slots.entry(number).or_insert(Slot { unit, change, deadline_ns });
+        if let Some(deadline_ns) = deadline_ns {
+            self.woken.change_deadlines(|deadlines| _ = deadlines.insert((deadline_ns, number)));
+        }
         // Under the lock, so that no other unit takes the slot meanwhile. Wakers take the lock of
         // the woken units only.
         slot.change.notify(waker);
@@ -89,10 +102,17 @@ impl<U> Parked<U> {
     pub(super) fn take_woken(&self) -> impl Iterator<Item = Entry<U>> + use<U> {
         let numbers = self.woken.take();
         let mut slots = self.slots.lock();
-        let taken: Vec<Slot<U>> =
-            numbers.iter().filter_map(|number| slots.remove(number)).collect();
+        let taken: Vec<(u64, Slot<U>)> =
+            numbers.iter().filter_map(|number| Some((*number, slots.remove(number)?))).collect();
         drop(slots);
-        taken.into_iter().map(|slot| slot.unit)
+        if taken.iter().any(|(_, slot)| slot.deadline_ns.is_some()) {
+            self.woken.change_deadlines(|deadlines| {
+                for (number, slot) in &taken {
+                    slot.deadline_ns.map(|deadline_ns| deadlines.remove(&(deadline_ns, *number)));
+                }
+            });
+        }
+        taken.into_iter().map(|(_, slot)| slot.unit)
     }
 
     /// Whether units were woken that no worker has taken.
@@ -132,11 +152,13 @@ impl Wake for UnitWaker {
 
 /// The part that outside threads reach: the numbers of woken units, and the number of
 /// [`KeepAlive`]s.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Woken {
     state: Mutex<State>,
     /// Numbers in the state; written under the lock.
     length: AtomicUsize,
+    /// The first deadline, or [`NEVER`]; written under the lock.
+    first_deadline_ns: AtomicU64,
     /// Notified when a change of the state may end the sleep of a run.
     changed: Condvar,
 }
@@ -147,6 +169,25 @@ struct State {
     /// The number of the next unit that is parked, in any run of the list.
     next: u64,
     keep_alives: usize,
+    /// Deadlines of waiting units, each with the unit's number.
+    deadlines: BTreeSet<(u64, u64)>,
+}
+
+impl State {
+    /// The time until the first deadline.
+    fn left_ns(&self) -> Option<u64> {
+        let (deadline_ns, _) = self.deadlines.first()?;
+        Some(deadline_ns.saturating_sub(now_ns()))
+    }
+}
+
+/// The first deadline of no unit.
+const NEVER: u64 = u64::MAX;
+
+/// A deadline on the clock of `now_ns`.
+fn on_clock(deadline: Instant) -> u64 {
+    let left = deadline.saturating_duration_since(Instant::now()).as_nanos();
+    now_ns().saturating_add(left.try_into().unwrap_or(NEVER)).min(NEVER - 1)
 }
 
 /// The state of a run whose units all wait.
@@ -154,13 +195,36 @@ struct State {
 pub(super) enum WaitState {
     /// Some units were woken.
     Woken,
-    /// A thread holds a [`KeepAlive`], and may wake some.
+    /// A thread holds a [`KeepAlive`], and may wake some; or a unit has a deadline.
     KeptAlive,
-    /// No thread holds a [`KeepAlive`].
+    /// Neither.
     Stuck,
 }
 
+impl Default for Woken {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(State::default()),
+            length: AtomicUsize::new(0),
+            first_deadline_ns: AtomicU64::new(NEVER),
+            changed: Condvar::new(),
+        }
+    }
+}
+
 impl Woken {
+    fn change_deadlines(&self, change: impl FnOnce(&mut BTreeSet<(u64, u64)>)) {
+        let mut state = self.state.lock();
+        change(&mut state.deadlines);
+        self.note_first(&state);
+    }
+
+    fn note_first(&self, state: &State) {
+        let first = state.deadlines.first().map_or(NEVER, |(deadline_ns, _)| *deadline_ns);
+        // Relaxed: as in `any`.
+        self.first_deadline_ns.store(first, Ordering::Relaxed);
+    }
+
     fn new_number(&self) -> u64 {
         let mut state = self.state.lock();
         state.next += 1;
@@ -180,13 +244,25 @@ impl Woken {
         let mut state = self.state.lock();
         // Relaxed: as in `any`.
         self.length.store(0, Ordering::Relaxed);
-        std::mem::take(&mut state.numbers)
+        let mut numbers = std::mem::take(&mut state.numbers);
+        while state.left_ns() == Some(0) {
+            numbers.extend(state.deadlines.pop_first().map(|(_, number)| number));
+        }
+        self.note_first(&state);
+        numbers
     }
 
     fn any(&self) -> bool {
         // Relaxed: a hint, except at the end of a run, when `Team` orders it after the stores of
         // all workers. `wait_state` reads under the lock what outside threads add.
-        self.length.load(Ordering::Relaxed) > 0
+        self.length.load(Ordering::Relaxed) > 0 || self.is_deadline_over()
+    }
+
+    #[inline]
+    fn is_deadline_over(&self) -> bool {
+        // Relaxed: as in `any`.
+        let first = self.first_deadline_ns.load(Ordering::Relaxed);
+        first != NEVER && now_ns() >= first
     }
 
     /// The state, read under one lock: a thread wakes a unit before it drops its [`KeepAlive`], so
@@ -195,8 +271,8 @@ impl Woken {
         wait_state(&self.state.lock())
     }
 
-    /// Sleeps for about `ns` nanoseconds at most, while a thread keeps the run alive and has woken
-    /// no unit.
+    /// Sleeps for about `ns` nanoseconds at most, while a thread or a deadline keeps the run alive
+    /// and no unit was woken.
     pub(super) fn sleep(&self, ns: u64) {
         let state = self.state.lock();
         if wait_state(&state) != WaitState::KeptAlive {
@@ -206,6 +282,7 @@ impl Woken {
             // The model checker has no time.
             drop(self.changed.wait(state));
         } else {
+            let ns = state.left_ns().map_or(ns, |left_ns| left_ns.min(ns));
             drop(self.changed.wait_for(state, ns));
         }
     }
@@ -217,10 +294,11 @@ impl Woken {
 }
 
 fn wait_state(state: &State) -> WaitState {
-    match (state.numbers.is_empty(), state.keep_alives) {
-        (false, _) => WaitState::Woken,
-        (true, 0) => WaitState::Stuck,
-        (true, _) => WaitState::KeptAlive,
+    match state.left_ns() {
+        _ if !state.numbers.is_empty() => WaitState::Woken,
+        Some(0) => WaitState::Woken,
+        None if state.keep_alives == 0 => WaitState::Stuck,
+        _ => WaitState::KeptAlive,
     }
 }
 

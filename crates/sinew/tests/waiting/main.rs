@@ -3,6 +3,7 @@
 //! Each test has a watchdog: a run that hangs fails.
 
 mod chains;
+mod deadlines;
 mod endings;
 mod graphs;
 mod outside;
