@@ -7,7 +7,7 @@ use sinew_coord::{Decision, Policy, ProcessId, Row, Table};
 
 use super::columns::table;
 
-/// The columns of programs, on the screen and in plain text; a narrow terminal has the first ones.
+/// The columns of programs, on the screen and in plain text; a narrow terminal has those that fit.
 pub(super) const PROGRAMS: [&str; 11] = [
     "program",
     "pid",
