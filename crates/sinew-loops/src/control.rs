@@ -1,6 +1,7 @@
 //! The handle that changes loops while they run.
 //!
-//! A [`Control`] holds requests: a number of threads, a mapping, a schedule, a cancellation.
+//! A [`Control`] holds requests: a number of threads, a mapping, a schedule, a cancellation, now or
+//! at a deadline.
 //! Between two slices of work a participant compares one word with the version that it follows, and
 //! reads the requests only if they differ. So a change stops no thread, and costs a loop a load of
 //! a cache line that is rarely written.
@@ -9,7 +10,7 @@
 //! |---|---|
 //! | `operation`, `joins` | operations other than loops, and those that consist of joins |
 //! | `participant`, `helper_pin` | a worker in such an operation; the pin of a helper |
-//! | `progress` | the progress callback |
+//! | `progress`, `deadline` | the progress callback; the time at which a control is cancelled |
 //! | `loops::controlled` | how loops follow requests |
 //! | `affinity`, `recruit` | pins by a control's mapping; helpers that a body recruits at once |
 //!
@@ -17,7 +18,7 @@
 //!
 //! - C1: the version changes with every request that differs from the one before, under the lock of
 //!   the requests. Its lowest bit says that the control is cancelled, and is never cleared. The
-//!   next bit says that there is a progress callback.
+//!   next two say that there is a progress callback, and a deadline.
 //!
 //! # Orderings
 //!
@@ -25,6 +26,7 @@
 //! requests of that version or later ones: the lock orders the store of the version before its own
 //! release. The counts are statistics.
 
+mod deadline;
 mod helper_pin;
 mod joins;
 mod operation;
@@ -48,6 +50,7 @@ use crate::recruit::recruit_others;
 use sinew_core::Callers;
 use sinew_core::{Cancellable, Cancelled};
 
+use deadline::Deadline;
 pub use helper_pin::HelperPin;
 pub use operation::Operation;
 pub use participant::Participant;
@@ -60,8 +63,10 @@ const LINES: usize = if cfg!(loom) { 1 } else { 16 };
 const CANCELLED: u64 = 1;
 /// In a version: there is a progress callback.
 const HAS_CALLBACK: u64 = 2;
+/// In a version: there is a deadline.
+const HAS_DEADLINE: u64 = 4;
 /// In a version: one change.
-const CHANGE: u64 = 4;
+const CHANGE: u64 = 8;
 /// A bit that no version has, to tell a version from 0, which stands for none.
 const SOME: u64 = 1 << 63;
 
@@ -100,6 +105,7 @@ struct State {
     loops: AtomicUsize,
     working: AtomicUsize,
     progress: ProgressCallback,
+    deadline: Deadline,
     /// Callers that wait for a worker; their calls are withdrawn when the control is cancelled.
     callers: Callers,
     done: [CachePadded<AtomicU64>; LINES],
@@ -252,9 +258,10 @@ impl Control {
         self.state.callers.wake_all();
     }
 
-    /// Whether [`cancel`](Self::cancel) was called.
+    /// Whether [`cancel`](Self::cancel) was called, or a [deadline](Self::cancel_at) has passed.
     pub fn is_cancelled(&self) -> bool {
-        is_cancelled(self.version())
+        let version = self.version();
+        is_cancelled(version) || version & HAS_DEADLINE != 0 && self.check_deadline_cold()
     }
 
     /// The progress of the loops, and the requests. The counts may be slightly stale while loops
@@ -279,7 +286,7 @@ impl Control {
             mapping: pinning.map(|pinning| pinning.mapping().clone()),
             changes: version / CHANGE,
             changes_applied: followed.load(Ordering::Relaxed) / CHANGE,
-            cancelled: is_cancelled(version),
+            cancelled: self.is_cancelled(),
         }
     }
 
@@ -313,10 +320,14 @@ impl Control {
         self.state.version.fetch_or(HAS_CALLBACK, Ordering::Relaxed);
     }
 
-    /// Calls the progress callback if there is one and it is due. To be called without a lock,
-    /// because the callback may panic.
+    /// Does what is due by the clock between two slices of work: cancels the control at its
+    /// deadline, and calls the progress callback. To be called without a lock, because the callback
+    /// may panic.
     #[inline]
-    pub(crate) fn report_progress(&self, version: u64) {
+    pub(crate) fn check_clock(&self, version: u64) {
+        if version & HAS_DEADLINE != 0 {
+            self.check_deadline_cold();
+        }
         if version & HAS_CALLBACK != 0 {
             self.state.progress.call_cold(|| self.snapshot(), false);
         }
@@ -418,6 +429,10 @@ impl Cancellable for Control {
 
     fn callers(&self) -> &Callers {
         &self.state.callers
+    }
+
+    fn deadline_ns(&self) -> Option<u64> {
+        Self::deadline_ns(self)
     }
 }
 

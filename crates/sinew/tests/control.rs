@@ -7,7 +7,7 @@ use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 use std::sync::{LazyLock, OnceLock};
 use std::thread::{self, ThreadId};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Every schedule, with small numbers.
 static SCHEDULES: LazyLock<Vec<Schedule>> =
@@ -176,6 +176,51 @@ fn progress_goes_up_to_one_and_is_there_at_the_end_only() {
         sinew::divide_and_conquer(15).control(control).run(step, |a, b| a + b).unwrap();
     });
     watched(&|control| sinew::farm(0..1_000, |x| x).control(control).for_each(drop).unwrap());
+}
+
+/// Catches: a kind of skeleton that does not end at its control's deadline, and one that begins
+/// after it.
+#[test]
+fn a_deadline_ends_every_skeleton() {
+    let soon = || {
+        let control = Control::new();
+        control.cancel_after(Duration::from_millis(2));
+        control
+    };
+    let ended = |run: &dyn Fn(&Control) -> bool| {
+        let control = soon();
+        assert!(run(&control) && control.is_cancelled());
+        assert!(run(&control), "a skeleton has begun after its deadline");
+    };
+    ended(&|control| {
+        let endless = sinew::pipeline(0_u64..).parallel(|x| x).control(control);
+        endless.for_each(drop) == Err(Cancelled)
+    });
+    ended(&|control| {
+        let mut xs: Vec<_> = (0..1_000).rev().collect();
+        let slow = |a: &i32, b: &i32| {
+            while !control.is_cancelled() {
+                thread::yield_now();
+            }
+            a.cmp(b)
+        };
+        over(&mut xs).control(control).sort_by(slow) == Err(Cancelled)
+    });
+    ended(&|control| {
+        let mut grid = vec![0_u8; 100];
+        let sweeps = sinew::stencil(&mut grid, [10, 10]).sweeps(usize::MAX);
+        sweeps.control(control).run(|c| c[[0, 0]].wrapping_add(1)) == Err(Cancelled)
+    });
+    ended(&|control| {
+        let step = |range: std::ops::Range<u64>| {
+            if range.end - range.start == 1 {
+                return sinew::Step::Solved(range.start);
+            }
+            let middle = range.start.midpoint(range.end);
+            sinew::Step::Split(range.start..middle, middle..range.end)
+        };
+        sinew::divide_and_conquer(0..1 << 60).control(control).run(step, u64::max) == Err(Cancelled)
+    });
 }
 
 /// Catches: a sort that reads the number of threads once. Here no worker may help until its control

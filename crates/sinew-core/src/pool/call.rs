@@ -82,9 +82,10 @@ impl<'c> CallBuilder<'c> {
         self
     }
 
-    /// The call waits until `control` is cancelled at the latest.
+    /// The call waits until `control` is cancelled at the latest. It has the deadline of `control`,
+    /// if there is one.
     ///
-    /// If the call has a [deadline](Self::deadline) too, and runs at that time, its caller cancels
+    /// If the call has a [deadline](Self::deadline), and runs at that time, its caller cancels
     /// `control`, for good. So all loops under `control` end, in this call and in others.
     /// [`run`](Self::run) then returns `Ok` with the result of the closure, which contains what
     /// its loops returned. A call that expires before it has begun leaves the control as it is.
@@ -95,7 +96,10 @@ impl<'c> CallBuilder<'c> {
     /// pool that calls into a pool of one worker.
     pub fn control<C: Cancellable>(mut self, control: &'c C) -> Self {
         self.terms.control = Some(control);
-        self
+        match control.deadline_ns() {
+            Some(deadline_ns) => self.deadline_at(deadline_ns),
+            None => self,
+        }
     }
 
     /// Calls `f` with a worker of the pool, as [`Pool::run`] does: at once, if the calling thread

@@ -81,6 +81,12 @@ pub trait Cancellable {
 
     /// The waiting callers.
     fn callers(&self) -> &Callers;
+
+    /// When the flag is set at the latest, by the clock of `sinew-sync`. Calls that begin to wait
+    /// later have this deadline.
+    fn deadline_ns(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The error of a loop that its control, or its [pool's](crate::PoolControl::cancel),

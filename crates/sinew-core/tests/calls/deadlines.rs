@@ -55,6 +55,25 @@ fn a_call_expires_while_all_workers_are_blocked() {
     });
 }
 
+/// Catches: a call that outwaits the deadline of its control, which no other thread cancels.
+#[test]
+fn a_call_has_the_deadline_of_its_control() {
+    ends(|| {
+        while_blocked(2, |pool| {
+            for later in [None, Some(LATE)] {
+                let control = Control::new();
+                control.cancel_after(SOON);
+                let call = pool.call().control(&control);
+                let call = later.into_iter().fold(call, |call, later| call.timeout(later));
+                // Either is right: both are checked at the deadline.
+                let ended = call.run(|_| unreachable!("all workers are blocked"));
+                assert!(matches!(ended, Err(CallError::Expired | CallError::Cancelled)));
+                assert!(control.is_cancelled());
+            }
+        });
+    });
+}
+
 /// Catches: the same for a worker of another pool, which serves its own meanwhile.
 #[test]
 fn a_call_of_a_worker_expires() {

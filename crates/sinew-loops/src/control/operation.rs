@@ -92,7 +92,8 @@ impl<'c> Operation<'c> {
     }
 
     /// Counts `items` that the worker `w` has done. To be called between two items, without a lock,
-    /// because it calls the callback of [`Control::on_progress`] if that is due.
+    /// because it calls the callback of [`Control::on_progress`] if that is due, and cancels the
+    /// control at its [deadline](Control::cancel_at).
     ///
     /// # Panics
     ///
@@ -104,23 +105,23 @@ impl<'c> Operation<'c> {
     #[inline]
     pub fn done(&self, w: &Worker, items: usize) {
         self.count(w, items);
-        self.report_progress();
+        self.check_clock();
     }
 
-    /// The first half of [`done`](Self::done): counts the items, without the callback.
+    /// The first half of [`done`](Self::done): counts the items.
     #[inline]
     pub fn count(&self, w: &Worker, items: usize) {
         self.control.count(w.index(), items);
     }
 
-    /// The second half of [`done`](Self::done): calls the callback if it is due.
+    /// The second half of [`done`](Self::done): does what is due by the clock.
     ///
     /// # Panics
     ///
     /// If the callback does.
     #[inline]
-    pub fn report_progress(&self) {
-        self.control.report_progress(self.control.version());
+    pub fn check_clock(&self) {
+        self.control.check_clock(self.control.version());
     }
 
     /// Whether the operation is to end: its control was cancelled, or its pool has

@@ -277,11 +277,11 @@ impl<'r, R: Run> RunState<'r, R> {
         }
     }
 
-    /// Calls the control's progress callback, if it is due.
+    /// Does what is due by the clock under the control, if there is one.
     #[inline]
-    fn report_progress(&self) {
+    fn check_clock(&self) {
         if let Some(operation) = &self.operation {
-            operation.report_progress();
+            operation.check_clock();
         }
     }
 

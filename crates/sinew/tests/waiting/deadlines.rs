@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use sinew::Control;
 use sinew::stm::TVar;
+use sinew::worklist::Worklist;
 
 use super::{WORKERS, every_kind, list_of, pool, watched};
 
@@ -80,5 +82,25 @@ fn a_cancelled_run_forgets_its_deadlines() {
         });
         let report = report.unwrap();
         assert!(report.cancelled && report.commits == 0 && list.len() == 20);
+    });
+}
+
+/// Catches: a run that misses the deadline of its control, while it runs units and while all wait.
+#[test]
+fn a_control_ends_a_run_at_its_deadline() {
+    watched(|| {
+        let (control, never) = (Control::new(), TVar::new(false));
+        control.cancel_after(Duration::from_millis(2));
+        let mut endless = Worklist::from(vec![0_u64]).control(&control);
+        let report = pool(WORKERS).run(|_| endless.run_plain(|unit, more| more.push(unit + 1)));
+        assert!(report.unwrap().cancelled && !endless.is_empty());
+        let control = Control::new();
+        control.cancel_after(Duration::from_millis(2));
+        let mut waiting = Worklist::from(vec![0_u64; 20]).control(&control);
+        let _keep_alive = waiting.keep_alive();
+        let report = pool(WORKERS)
+            .run(|_| waiting.run(|tx, _| if never.get(tx)? { Ok(()) } else { tx.retry() }));
+        let report = report.unwrap();
+        assert_eq!((report.cancelled, report.commits, waiting.len()), (true, 0, 20));
     });
 }

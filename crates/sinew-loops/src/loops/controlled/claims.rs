@@ -195,7 +195,7 @@ impl<'c> Claims<'c> {
         self.done += items;
         self.progress.did(self.done);
         self.shared.control.count(self.worker, items);
-        self.shared.control.report_progress(self.seen);
+        self.shared.control.check_clock(self.seen);
     }
 
     pub(super) fn stop(&self) {

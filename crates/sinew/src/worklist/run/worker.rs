@@ -325,7 +325,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             Some(_) => self.handle_conflict(),
             None => {}
         }
-        state.report_progress();
+        state.check_clock();
     }
 
     /// Runs the next transaction until it commits, waits or is swapped.
@@ -382,7 +382,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let Some(local) = &mut self.local else { return };
         self.values.drain(..).for_each(|value| self.state.run.fold(local, value));
         self.state.count(self.w, count);
-        self.state.report_progress();
+        self.state.check_clock();
     }
 
     /// Adds the units that the transaction has added.
