@@ -10,7 +10,7 @@
 //! An allocation for the items, and a reference count for a piece. Each border is looked for once
 //! or twice.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use super::items::{Items, ReadItems, SliceMut};
@@ -28,6 +28,22 @@ pub trait Cut: Send + Sync {
 
     /// The item that starts at `start`, and the start of the next one if it is below `end`.
     fn item(&self, start: usize, end: usize) -> (Self::Item, Option<usize>);
+
+    /// Passes the items that start from `start` on and below `end` to `sink`, until that breaks. An
+    /// item starts at `start`.
+    #[inline]
+    fn visit<S>(&self, start: usize, end: usize, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(Self::Item) -> ControlFlow<()>,
+    {
+        let mut next = Some(start);
+        while let Some(start) = next {
+            let (item, after) = self.item(start, end);
+            next = after;
+            sink(item)?;
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// The items of a [`Cut`].
@@ -59,6 +75,15 @@ unsafe impl<C: Cut> Items for Cuts<C> {
     unsafe fn piece(&self, range: Range<usize>) -> CutsPiece<C> {
         let next = if range.is_empty() { None } else { self.cut.first(range.clone()) };
         CutsPiece { cut: Arc::clone(&self.cut), next, end: range.end }
+    }
+
+    #[inline]
+    unsafe fn visit<S>(&self, range: Range<usize>, sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(C::Item) -> ControlFlow<()>,
+    {
+        let first = if range.is_empty() { None } else { self.cut.first(range.clone()) };
+        first.map_or(ControlFlow::Continue(()), |start| self.cut.visit(start, range.end, sink))
     }
 }
 

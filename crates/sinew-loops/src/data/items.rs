@@ -11,7 +11,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// A sequence of items with a length, which is read by ranges.
 ///
@@ -41,6 +41,23 @@ pub unsafe trait Items: Send + Sync {
     /// `range` is ascending and ends at or below `length()`. No index of it is requested again,
     /// except of a [`ReadItems`]. The piece is dropped before these items are.
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece;
+
+    /// Passes the items of `range` to `sink`, in order, until that breaks.
+    ///
+    /// Slices have a loop of their own, over indices: the compiler knows its length, and unrolls
+    /// it, where the length of a loop between two pointers is too complicated.
+    ///
+    /// # Safety
+    ///
+    /// As for [`piece`](Self::piece).
+    #[inline]
+    unsafe fn visit<S>(&self, range: Range<usize>, sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(Self::Item) -> ControlFlow<()>,
+    {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.piece(range) }.try_for_each(sink)
+    }
 }
 
 /// Items that may be requested any number of times, also at the same time.
@@ -74,6 +91,15 @@ unsafe impl<'a, T: Sync> Items for &'a [T] {
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
         // SAFETY: `range` is ascending and ends at or below the length.
         unsafe { self.get_unchecked(range) }.iter()
+    }
+
+    #[inline]
+    unsafe fn visit<S>(&self, mut range: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(&'a T) -> ControlFlow<()>,
+    {
+        // SAFETY: as in `piece`.
+        range.try_for_each(|index| sink(unsafe { self.get_unchecked(index) }))
     }
 }
 
@@ -154,6 +180,16 @@ unsafe impl<'a, T: Send> Items for SliceMut<'a, T> {
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece {
         // SAFETY: the caller's promise is the same.
         unsafe { self.slice(range) }.iter_mut()
+    }
+
+    #[inline]
+    unsafe fn visit<S>(&self, mut range: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(&'a mut T) -> ControlFlow<()>,
+    {
+        // SAFETY: by I1 no other reference to these elements exists or will, and each is below the
+        // length.
+        range.try_for_each(|index| sink(unsafe { &mut *self.start.add(index) }))
     }
 }
 

@@ -59,8 +59,8 @@ pub use slices::{
 };
 pub use stream::{Streams, streaming};
 pub use text::{
-    AsciiWhitespace, Bytes, CharIndices, CharIndicesPiece, Chars, EncodeUtf16, MatchIndices,
-    Matches, Pattern, SplitText, TextParts, Whitespace,
+    AsciiWhitespace, Before, Between, Bytes, CharIndices, CharIndicesPiece, Chars, EncodeUtf16,
+    Lines, MatchIndices, Matches, Pattern, SplitText, TextParts, Whitespace, WithMatch, Words,
 };
 pub use tiles::{TileMut, TilesMut, TilesPiece};
 pub use wide::wide;

@@ -3,7 +3,8 @@
 //! Positions are bytes. A range of bytes has the items that start in it.
 
 use std::iter::Copied;
-use std::ops::Range;
+use std::marker::PhantomData;
+use std::ops::{ControlFlow, Range};
 
 use super::cuts::Cut;
 use super::items::{Items, ReadItems};
@@ -14,11 +15,10 @@ pub trait Pattern: Send + Sync {
     /// Whether it is this character.
     fn matches(&self, character: char) -> bool;
 
-    /// The place of the first match in `text`.
+    /// The start of the first match in `text`.
     #[inline]
-    fn find_in(&self, text: &str) -> Option<Range<usize>> {
-        let (start, found) = text.char_indices().find(|&(_, character)| self.matches(character))?;
-        Some(start..start + found.len_utf8())
+    fn find_in(&self, text: &str) -> Option<usize> {
+        find_character(text, |character| self.matches(character))
     }
 }
 
@@ -29,9 +29,8 @@ impl Pattern for char {
     }
 
     #[inline]
-    fn find_in(&self, text: &str) -> Option<Range<usize>> {
-        let start = text.find(*self)?;
-        Some(start..start + self.len_utf8())
+    fn find_in(&self, text: &str) -> Option<usize> {
+        text.find(*self)
     }
 }
 
@@ -86,54 +85,97 @@ impl<F: Fn(char) -> bool + Send + Sync> Pattern for F {
 }
 
 /// The parts of a text that a [`SplitText`] has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextParts {
-    /// Those between matches.
-    Between,
-    /// Those with a match at their end, and the rest unless it is empty.
-    WithMatch,
-    /// Those before a match, and the rest unless it is empty.
-    Before,
-    /// Those before a match, without a carriage return before it, and the rest unless it is empty.
-    Lines,
-    /// Those between matches that are not empty.
-    Words,
+pub trait TextParts: Send + Sync {
+    /// Whether the last part may be empty.
+    const ENDS_EMPTY: bool = false;
+    /// Whether parts in the middle are not empty.
+    const SKIPS_EMPTY: bool = false;
+
+    /// The part at the start of `rest` whose match is at `found`.
+    #[inline]
+    fn part<'a>(rest: &'a str, found: &Range<usize>) -> &'a str {
+        &rest[..found.start]
+    }
 }
 
-/// The parts of a text.
+/// The parts between matches.
 #[derive(Debug)]
-pub struct SplitText<'a, P> {
+pub enum Between {}
+
+/// The parts with a match at their end, and the rest unless it is empty.
+#[derive(Debug)]
+pub enum WithMatch {}
+
+/// The parts before a match, and the rest unless it is empty.
+#[derive(Debug)]
+pub enum Before {}
+
+/// The parts before a match, without a carriage return before it, and the rest unless it is empty.
+#[derive(Debug)]
+pub enum Lines {}
+
+/// The parts between matches that are not empty.
+#[derive(Debug)]
+pub enum Words {}
+
+impl TextParts for Between {
+    const ENDS_EMPTY: bool = true;
+}
+
+impl TextParts for WithMatch {
+    #[inline]
+    fn part<'a>(rest: &'a str, found: &Range<usize>) -> &'a str {
+        &rest[..found.end]
+    }
+}
+
+impl TextParts for Before {}
+
+impl TextParts for Lines {
+    #[inline]
+    fn part<'a>(rest: &'a str, found: &Range<usize>) -> &'a str {
+        let before = &rest[..found.start];
+        before.strip_suffix('\r').unwrap_or(before)
+    }
+}
+
+impl TextParts for Words {
+    const SKIPS_EMPTY: bool = true;
+}
+
+/// The parts of a text. Which parts is a type, so that a loop over them does not decide it again
+/// and again.
+#[derive(Debug)]
+pub struct SplitText<'a, P, K> {
     text: &'a str,
     pattern: P,
-    parts: TextParts,
+    parts: PhantomData<fn() -> K>,
 }
 
-impl<'a, P: Pattern> SplitText<'a, P> {
+impl<'a, P: Pattern, K: TextParts> SplitText<'a, P, K> {
     /// The parts of `text` by the matches of `pattern`.
-    pub fn new(text: &'a str, pattern: P, parts: TextParts) -> Self {
-        Self { text, pattern, parts }
+    pub fn new(text: &'a str, pattern: P) -> Self {
+        Self { text, pattern, parts: PhantomData }
     }
 
     /// The first position from `start` on at which a part starts, if it is below `end`. A part or a
     /// match starts at `start`.
     #[inline]
     fn part_from(&self, start: usize, end: usize) -> Option<usize> {
-        if start >= end || self.parts != TextParts::Words {
+        if start >= end || !K::SKIPS_EMPTY {
             return (start < end).then_some(start);
         }
-        let mut rest = self.text[start..].char_indices();
-        let (at, _) = rest.find(|&(_, next)| !self.pattern.matches(next))?;
-        Some(start + at).filter(|next| *next < end)
+        let next = find_character(&self.text[start..], |next| !self.pattern.matches(next))?;
+        Some(start + next).filter(|next| *next < end)
     }
 }
 
-impl<'a, P: Pattern> Cut for SplitText<'a, P> {
+impl<'a, P: Pattern, K: TextParts> Cut for SplitText<'a, P, K> {
     type Item = &'a str;
 
     #[inline]
     fn positions(&self) -> usize {
-        // An empty part may be at the end.
-        self.text.len() + usize::from(self.parts == TextParts::Between)
+        self.text.len() + usize::from(K::ENDS_EMPTY)
     }
 
     #[inline]
@@ -145,20 +187,38 @@ impl<'a, P: Pattern> Cut for SplitText<'a, P> {
         let start = floor_boundary(self.text, range.start - 1);
         let end = floor_boundary(self.text, range.end - 1);
         let found = self.pattern.find_in(&self.text[start..end])?;
-        self.part_from(start + found.end, range.end)
+        self.part_from(ceil_boundary(self.text, start + found + 1), range.end)
     }
 
     #[inline]
     fn item(&self, start: usize, end: usize) -> (&'a str, Option<usize>) {
         let rest = &self.text[start..];
         let Some(found) = self.pattern.find_in(rest) else { return (rest, None) };
-        let before = &rest[..found.start];
-        let item = match self.parts {
-            TextParts::WithMatch => &rest[..found.end],
-            TextParts::Lines => before.strip_suffix('\r').unwrap_or(before),
-            TextParts::Between | TextParts::Before | TextParts::Words => before,
-        };
-        (item, self.part_from(start + found.end, end))
+        let after = ceil_boundary(rest, found + 1);
+        (K::part(rest, &(found..after)), self.part_from(start + after, end))
+    }
+
+    /// In one pass over the characters: here a part that is left out is found like the others.
+    #[inline]
+    fn visit<S>(&self, mut start: usize, end: usize, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(&'a str) -> ControlFlow<()>,
+    {
+        while start < end {
+            let rest = &self.text[start..];
+            let (part, next) = match self.pattern.find_in(rest) {
+                Some(found) => {
+                    let after = ceil_boundary(rest, found + 1);
+                    (K::part(rest, &(found..after)), start + after)
+                }
+                None => (rest, end),
+            };
+            if !K::SKIPS_EMPTY || !part.is_empty() {
+                sink(part)?;
+            }
+            start = next;
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -187,7 +247,7 @@ impl<'a, P: Pattern> Cut for MatchIndices<'a, P> {
     #[inline]
     fn first(&self, range: Range<usize>) -> Option<usize> {
         let range = starting_in(self.text, &range);
-        Some(range.start + self.pattern.find_in(&self.text[range])?.start)
+        Some(range.start + self.pattern.find_in(&self.text[range])?)
     }
 
     #[inline]
@@ -312,7 +372,30 @@ impl Iterator for CharIndicesPiece<'_> {
     }
 }
 
+/// The start of the first character for which `is_it` returns true. ASCII characters are not
+/// decoded.
+#[inline]
+fn find_character(text: &str, is_it: impl Fn(char) -> bool) -> Option<usize> {
+    let mut at = 0;
+    while let Some(&byte) = text.as_bytes().get(at) {
+        if byte.is_ascii() {
+            if is_it(char::from(byte)) {
+                return Some(at);
+            }
+            at += 1;
+        } else {
+            let next = text[at..].chars().next()?;
+            if is_it(next) {
+                return Some(at);
+            }
+            at += next.len_utf8();
+        }
+    }
+    None
+}
+
 /// The last boundary of characters at or before `index`.
+#[inline]
 fn floor_boundary(text: &str, index: usize) -> usize {
     let mut at = index.min(text.len());
     while !text.is_char_boundary(at) {
@@ -322,6 +405,7 @@ fn floor_boundary(text: &str, index: usize) -> usize {
 }
 
 /// The first boundary of characters at or after `index`, or the end.
+#[inline]
 fn ceil_boundary(text: &str, index: usize) -> usize {
     let mut at = index.min(text.len());
     while !text.is_char_boundary(at) {

@@ -140,7 +140,7 @@ unsafe impl<I: Items<Item: Send>, C: Mode> Positions for Over<'_, I, C> {
         S: FnMut(Self::Item) -> ControlFlow<()>,
     {
         // SAFETY: the caller's promise is the same.
-        unsafe { self.items.piece(positions) }.try_for_each(&mut sink)
+        unsafe { self.items.visit(positions, &mut sink) }
     }
 }
 

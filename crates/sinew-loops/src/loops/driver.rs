@@ -169,9 +169,10 @@ const SOLO_TICKS: u64 = 7 * TICKS_PER_US / 10;
 /// predicts that the loop ends soon. Returns how many iterations are done, and whether they all
 /// ran; if the body asked to stop, all count as done.
 ///
-/// The prediction extrapolates from the time so far. A step is as long as the first claim would be,
-/// so a loop whose cost jumps delays its offer by at most an eighth of a share. Loops of few
-/// iterations are offered at once.
+/// The prediction extrapolates from the time so far. Steps grow from that of the first claim, an
+/// eighth of a share, to half a share: a reading of the clock costs as much as some iterations of
+/// such a loop. A loop whose cost jumps delays its offer by one step. Loops of few iterations are
+/// offered at once.
 #[inline]
 fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
 where
@@ -201,7 +202,7 @@ where
         if elapsed > SOLO_TICKS || (done > 1 && predicted > 2 * SOLO_TICKS) {
             break;
         }
-        next = chunk;
+        next = if next == 1 { chunk } else { (2 * next).min(4 * chunk) };
     }
     (done, true)
 }

@@ -1,5 +1,6 @@
 //! Several items as one.
 
+use std::iter::Rev;
 use std::ops::Range;
 
 use crate::iter::{IndexedPositions, Positions};
@@ -9,13 +10,19 @@ adaptors! {
     Chunks<B> { size: usize }
 }
 
-impl<B: Positions> Chunks<B> {
-    /// The positions of the chain within.
+impl<B: IndexedPositions> Chunks<B> {
+    /// The chunk with this number.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Positions::run`] with this position.
     #[inline]
-    fn within(&self, chunks: &Range<usize>) -> Range<usize> {
-        let position =
-            |chunk: usize| chunk.saturating_mul(self.size).min(self.base.num_positions());
-        position(chunks.start)..position(chunks.end)
+    unsafe fn chunk(&self, number: usize) -> Vec<B::Item> {
+        // Below the number of positions within, so it does not overflow.
+        let start = number * self.size;
+        let end = start + self.size.min(self.base.num_positions() - start);
+        // SAFETY: different chunks have different positions of the chain within.
+        unsafe { self.base.piece(start..end) }.collect()
     }
 }
 
@@ -33,67 +40,51 @@ unsafe impl<B: IndexedPositions> Positions for Chunks<B> {
 // SAFETY: as above.
 unsafe impl<B: IndexedPositions> IndexedPositions for Chunks<B> {
     type Piece<'p>
-        = Chunked<B::Piece<'p>>
+        = ChunksPiece<'p, B>
     where
         Self: 'p;
     type Backward<'p>
-        = ChunkedBackward<B::Backward<'p>>
+        = Rev<ChunksPiece<'p, B>>
     where
         Self: 'p;
 
     #[inline]
     unsafe fn piece(&self, positions: Range<usize>) -> Self::Piece<'_> {
-        // SAFETY: the caller's promise is the same.
-        Chunked { items: unsafe { self.base.piece(self.within(&positions)) }, size: self.size }
+        ChunksPiece { chunks: self, left: positions }
     }
 
     #[inline]
     unsafe fn backward(&self, positions: Range<usize>) -> Self::Backward<'_> {
-        let within = self.within(&positions);
-        let whole = positions.len().saturating_sub(1) * self.size;
-        ChunkedBackward {
-            next_size: within.len() - whole.min(within.len()),
-            // SAFETY: the caller's promise is the same.
-            items: unsafe { self.base.backward(within) },
-            size: self.size,
-        }
+        ChunksPiece { chunks: self, left: positions }.rev()
     }
 }
 
-/// Chunks of the items of a range.
+/// Some of the chunks. Made under the promise of [`Positions::run`] for those that are left.
 #[derive(Debug)]
-pub struct Chunked<I> {
-    items: I,
-    size: usize,
+pub struct ChunksPiece<'p, B> {
+    chunks: &'p Chunks<B>,
+    left: Range<usize>,
 }
 
-impl<I: Iterator> Iterator for Chunked<I> {
-    type Item = Vec<I::Item>;
+impl<B: IndexedPositions> Iterator for ChunksPiece<'_, B> {
+    type Item = Vec<B::Item>;
 
     #[inline]
-    fn next(&mut self) -> Option<Vec<I::Item>> {
-        let chunk: Vec<_> = self.items.by_ref().take(self.size).collect();
-        (!chunk.is_empty()).then_some(chunk)
+    fn next(&mut self) -> Option<Vec<B::Item>> {
+        // SAFETY: the promise for this piece; each number comes once.
+        self.left.next().map(|number| unsafe { self.chunks.chunk(number) })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
     }
 }
 
-/// Chunks of the items of a range, from the last to the first, whose items come backwards.
-#[derive(Debug)]
-pub struct ChunkedBackward<I> {
-    items: I,
-    /// The size of the next chunk: only the last chunk may be short.
-    next_size: usize,
-    size: usize,
-}
-
-impl<I: Iterator> Iterator for ChunkedBackward<I> {
-    type Item = Vec<I::Item>;
-
+impl<B: IndexedPositions> DoubleEndedIterator for ChunksPiece<'_, B> {
     #[inline]
-    fn next(&mut self) -> Option<Vec<I::Item>> {
-        let size = std::mem::replace(&mut self.next_size, self.size);
-        let mut chunk: Vec<_> = self.items.by_ref().take(size).collect();
-        chunk.reverse();
-        (!chunk.is_empty()).then_some(chunk)
+    fn next_back(&mut self) -> Option<Vec<B::Item>> {
+        // SAFETY: as in `next`.
+        self.left.next_back().map(|number| unsafe { self.chunks.chunk(number) })
     }
 }

@@ -1,9 +1,9 @@
 //! Chains over sequential iterators.
 //!
 //! The iterator is under a lock. A participant takes a batch of items under it, and processes them
-//! without it. A batch begins with one item, and doubles while the batches before took less time
-//! than [`TARGET_TICKS`], so expensive items are balanced one by one, and cheap ones need few
-//! locks.
+//! without it. Each participant paces itself: its batches begin with one item, and double while
+//! they take less time than [`TARGET_TICKS`], so expensive items are balanced one by one, and cheap
+//! ones need few locks and few readings of the clock.
 //!
 //! A batch has no more items than the iterator promises (the lower bound of its `size_hint`), or
 //! one. So a participant does not wait for an item, for example from a channel, while it has
@@ -33,6 +33,7 @@ use std::ops::{ControlFlow, Range};
 use std::panic::Location;
 
 use sinew_policy::chunk::Schedule;
+use sinew_policy::pace::Pace;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use sinew_sync::clock::{TICKS_PER_US, ticks};
 use sinew_sync::lock::Mutex;
@@ -69,7 +70,6 @@ impl<I: Iterator<Item: Send> + Send> ParallelBridge for I {
         let options = Options { site: Some(Location::caller()), ..Options::default() };
         IterBridge {
             state: Mutex::new(State { iterator: self, has_ended: false }),
-            batch: AtomicUsize::new(1),
             holder: AtomicUsize::new(0),
             is_left: AtomicBool::new(false),
             options: scheduled(options),
@@ -91,8 +91,6 @@ const TURN_TICKS: u64 = 50 * TICKS_PER_US;
 /// The chain of [`ParallelBridge::par_bridge`]. A schedule has no effect on it.
 pub struct IterBridge<I> {
     state: Mutex<State<I>>,
-    /// The number of items of the next batch.
-    batch: AtomicUsize,
     /// The [thread](this_thread) that is in a call of the iterator.
     holder: AtomicUsize,
     /// Whether a thread has ended the loop without having ended the iterator (B3).
@@ -124,8 +122,8 @@ fn this_thread() -> usize {
 
 /// How a participant got a batch.
 enum Taken {
-    /// There may be more. The time at which it began.
-    More(u64),
+    /// There may be more.
+    More,
     /// The iterator has ended; the batch may have its last items.
     Last,
     /// Not at all, because a call of the iterator waits for this thread (B3).
@@ -153,27 +151,18 @@ impl<I: Iterator> IterBridge<I> {
         if state.has_ended {
             return Taken::Last;
         }
-        let began = ticks();
         self.holder.store(this, Ordering::Relaxed);
         // Stays if the iterator panics (B2).
         state.has_ended = true;
-        let promised = state.iterator.size_hint().0.max(1);
-        let number = self.batch.load(Ordering::Relaxed).min(most).min(promised);
-        batch.extend(state.iterator.by_ref().take(number));
+        let number = state.iterator.size_hint().0.clamp(1, most);
+        if number == 1 {
+            batch.extend(state.iterator.next());
+        } else {
+            batch.extend(state.iterator.by_ref().take(number));
+        }
         state.has_ended = batch.len() < number;
         self.holder.store(0, Ordering::Relaxed);
-        if state.has_ended { Taken::Last } else { Taken::More(began) }
-    }
-
-    /// Chooses the size of the next batch after one of `items` that took `elapsed` ticks.
-    fn adapt(&self, items: usize, elapsed: u64) {
-        // Relaxed: a hint. If several participants store at once, one of them wins.
-        let batch = self.batch.load(Ordering::Relaxed);
-        if elapsed > 2 * TARGET_TICKS {
-            self.batch.store((items / 2).max(1), Ordering::Relaxed);
-        } else if elapsed < TARGET_TICKS / 2 && items == batch && batch < Self::MOST {
-            self.batch.store((2 * batch).min(Self::MOST), Ordering::Relaxed);
-        }
+        if state.has_ended { Taken::Last } else { Taken::More }
     }
 }
 
@@ -203,22 +192,27 @@ unsafe impl<I: Iterator<Item: Send> + Send> Positions for IterBridge<I> {
         S: FnMut(I::Item) -> ControlFlow<()>,
     {
         let (mut left, mut batch) = (positions.len(), Vec::new());
-        let ends = (left <= CHUNK).then(|| ticks() + TURN_TICKS);
+        let mut pace = Pace::up_to(Self::MOST);
+        // The items since the clock was read.
+        let (mut since, mut read_at) = (0, ticks());
+        let ends = (left <= CHUNK).then(|| read_at + TURN_TICKS);
         while left > 0 {
-            let taken = self.take(&mut batch, left);
+            let taken = self.take(&mut batch, left.min(pace.slice() - since));
             let number = batch.len();
             batch.drain(..).try_for_each(&mut sink)?;
-            let Taken::More(began) = taken else { return ControlFlow::Break(()) };
-            let now = ticks();
-            self.adapt(number, now.saturating_sub(began));
-            // Relaxed: see the orderings.
-            if self.is_left.load(Ordering::Relaxed) {
-                // No other range will be requested (B3).
-                left = usize::MAX;
-            } else if ends.is_some_and(|ends| now > ends) {
-                break;
-            } else {
-                left -= number;
+            if !matches!(taken, Taken::More) {
+                return ControlFlow::Break(());
+            }
+            // Relaxed: see the orderings. If it is left, no other range will be requested (B3).
+            left = if self.is_left.load(Ordering::Relaxed) { usize::MAX } else { left - number };
+            since += number;
+            if since == pace.slice() {
+                let now = ticks();
+                pace.record(since, now.saturating_sub(read_at), TARGET_TICKS);
+                (since, read_at) = (0, now);
+                if left != usize::MAX && ends.is_some_and(|ends| now > ends) {
+                    break;
+                }
             }
         }
         ControlFlow::Continue(())

@@ -1,13 +1,14 @@
 //! Chains over the characters and parts of texts.
 
 use crate::data::{
-    AsciiWhitespace, Bytes, CharIndices, Chars, Cuts, EncodeUtf16, MatchIndices, Matches, Pattern,
-    SplitText, TextParts, Whitespace,
+    AsciiWhitespace, Before, Between, Bytes, CharIndices, Chars, Cuts, EncodeUtf16, Lines,
+    MatchIndices, Matches, Pattern, SplitText, TextParts, Whitespace, WithMatch, Words,
 };
 use crate::iter::Over;
 
-/// The items of [`ParallelString::par_split`].
-pub type TextItems<'a, P> = Over<'static, Cuts<SplitText<'a, P>>>;
+/// The items of [`ParallelString::par_split`] and the other methods that split; `K` is the kind of
+/// parts.
+pub type TextItems<'a, P, K> = Over<'static, Cuts<SplitText<'a, P, K>>>;
 
 /// Chains over the characters and parts of a text, with the items that the methods of `str` of
 /// these names have.
@@ -55,39 +56,39 @@ pub trait ParallelString {
 
     /// The parts between matches of `separator`.
     #[track_caller]
-    fn par_split<P: Pattern>(&self, separator: P) -> TextItems<'_, P> {
-        parts(self.as_parallel_string(), separator, TextParts::Between)
+    fn par_split<P: Pattern>(&self, separator: P) -> TextItems<'_, P, Between> {
+        parts(self.as_parallel_string(), separator)
     }
 
     /// The parts between matches of `separator`, each with the match at its end. The last part is
     /// not empty.
     #[track_caller]
-    fn par_split_inclusive<P: Pattern>(&self, separator: P) -> TextItems<'_, P> {
-        parts(self.as_parallel_string(), separator, TextParts::WithMatch)
+    fn par_split_inclusive<P: Pattern>(&self, separator: P) -> TextItems<'_, P, WithMatch> {
+        parts(self.as_parallel_string(), separator)
     }
 
     /// The parts that matches of `terminator` end, and the rest unless it is empty.
     #[track_caller]
-    fn par_split_terminator<P: Pattern>(&self, terminator: P) -> TextItems<'_, P> {
-        parts(self.as_parallel_string(), terminator, TextParts::Before)
+    fn par_split_terminator<P: Pattern>(&self, terminator: P) -> TextItems<'_, P, Before> {
+        parts(self.as_parallel_string(), terminator)
     }
 
     /// The lines, without their line ends: a newline, or a carriage return and a newline.
     #[track_caller]
-    fn par_lines(&self) -> TextItems<'_, char> {
-        parts(self.as_parallel_string(), '\n', TextParts::Lines)
+    fn par_lines(&self) -> TextItems<'_, char, Lines> {
+        parts(self.as_parallel_string(), '\n')
     }
 
     /// The parts between white space that are not empty.
     #[track_caller]
-    fn par_split_whitespace(&self) -> TextItems<'_, Whitespace> {
-        parts(self.as_parallel_string(), Whitespace, TextParts::Words)
+    fn par_split_whitespace(&self) -> TextItems<'_, Whitespace, Words> {
+        parts(self.as_parallel_string(), Whitespace)
     }
 
     /// The parts between ASCII white space that are not empty.
     #[track_caller]
-    fn par_split_ascii_whitespace(&self) -> TextItems<'_, AsciiWhitespace> {
-        parts(self.as_parallel_string(), AsciiWhitespace, TextParts::Words)
+    fn par_split_ascii_whitespace(&self) -> TextItems<'_, AsciiWhitespace, Words> {
+        parts(self.as_parallel_string(), AsciiWhitespace)
     }
 
     /// The matches of `pattern`.
@@ -114,6 +115,6 @@ impl ParallelString for str {
 }
 
 #[track_caller]
-fn parts<P: Pattern>(text: &str, pattern: P, parts: TextParts) -> TextItems<'_, P> {
-    Over::new(Cuts::new(SplitText::new(text, pattern, parts)))
+fn parts<P: Pattern, K: TextParts>(text: &str, pattern: P) -> TextItems<'_, P, K> {
+    Over::new(Cuts::new(SplitText::new(text, pattern)))
 }

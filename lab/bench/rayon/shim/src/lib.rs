@@ -72,11 +72,12 @@ pub fn current_num_threads() -> usize {
     with_current(|worker| worker.map_or_else(|| global_pool().max_threads(), Worker::max_threads))
 }
 
-/// Calls `f` on a worker: here, if this thread is one, else on one of the global pool.
+/// Calls `f` as a worker: the one that this thread is, or one of the global pool, in whose external
+/// slot this thread then works.
 fn in_pool<R: Send>(f: impl FnOnce(&Worker) -> R + Send) -> R {
     with_current(|worker| match worker {
         Some(worker) => f(worker),
-        None => global_pool().install(f),
+        None => global_pool().run(f),
     })
 }
 
