@@ -125,6 +125,8 @@ pub struct Halving {
     max: usize,
     /// A range or piece of a loop longer than this never becomes shorter than half of it.
     grain: usize,
+    /// No piece is longer than this, however little it costs.
+    longest: usize,
 }
 
 impl Halving {
@@ -142,14 +144,15 @@ impl Halving {
     #[inline]
     pub fn new(n: usize, workers: usize) -> Self {
         let share = n / workers.max(1);
-        Self { min: (share / Self::FINEST).max(1), max: (share / Self::FRACTION).max(1), grain: 1 }
+        let (min, max) = ((share / Self::FINEST).max(1), (share / Self::FRACTION).max(1));
+        Self { min, max, grain: 1, longest: usize::MAX }
     }
 
     /// Pieces of half a grain to a grain, for any loop.
     #[inline]
     pub fn with_grain(grain: usize) -> Self {
         let grain = grain.max(1);
-        Self { min: grain, max: grain, grain }
+        Self { min: grain, max: grain, grain, longest: grain }
     }
 
     /// The size of the next piece of an owner with `remaining` iterations.
@@ -158,6 +161,20 @@ impl Halving {
         let piece = (remaining / Self::FRACTION).clamp(self.min, self.max).min(remaining);
         let rest = remaining - piece;
         if rest > 0 && rest < self.grain / 2 { remaining.div_ceil(2) } else { piece }
+    }
+
+    /// The size of the next piece of an owner that knows the cost of its iterations: `least`
+    /// [are not worth a steal](Self::not_worth_stealing).
+    #[inline]
+    pub fn piece_at_least(&self, remaining: usize, least: usize) -> usize {
+        self.piece(remaining).max(least.min(self.longest).min(remaining))
+    }
+
+    /// How many iterations an owner takes at once because a steal costs more than they do, if
+    /// `done` iterations took `elapsed_ns`.
+    #[inline]
+    pub fn not_worth_stealing(done: usize, elapsed_ns: u64) -> usize {
+        (done as u64).saturating_mul(Self::STEAL_NS) as usize / elapsed_ns.max(1) as usize
     }
 
     /// How long a thief waits before it steals from an owner with `remaining` iterations, in
@@ -356,6 +373,21 @@ mod tests {
             }
             prop_assert_eq!(shares.get(parts - 1).end, n);
         }
+    }
+
+    /// Catches: a piece beyond the grain or the range, an empty one, and single iterations that are
+    /// claimed one by one although a steal costs more.
+    #[test]
+    fn cheap_iterations_are_not_left_to_thieves_one_by_one() {
+        assert_eq!(Halving::not_worth_stealing(3, 30), 50);
+        assert_eq!(Halving::not_worth_stealing(1, 10_000), 0);
+        assert!(Halving::not_worth_stealing(usize::MAX, 0) > 0);
+        let sizes = Halving::new(10, 2);
+        for (least, piece) in [(0, 1), (1, 1), (4, 4), (usize::MAX, 10)] {
+            assert_eq!(sizes.piece_at_least(10, least), piece);
+        }
+        assert_eq!(Halving::with_grain(3).piece_at_least(10, 5), 3);
+        assert_eq!(Halving::new(1 << 20, 2).piece_at_least(1 << 20, 5), 1 << 16);
     }
 
     /// Catches: thieves that fight over the last iterations, and thieves that never return to

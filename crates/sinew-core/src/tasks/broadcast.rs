@@ -37,25 +37,28 @@ use crate::state::worker::Worker;
 /// sinew_core::global_pool().broadcast(|context| send(context));
 /// ```
 pub struct BroadcastContext<'a> {
-    worker: &'a Worker,
+    index: usize,
+    num_threads: usize,
     not_shared: PhantomData<&'a mut dyn Fn()>,
 }
 
 impl<'a> BroadcastContext<'a> {
-    pub(crate) fn new(worker: &'a Worker) -> Self {
-        Self { worker, not_shared: PhantomData }
+    /// The part of `worker` in a broadcast to these slots.
+    pub(crate) fn new(worker: &'a Worker, slots: &Range<usize>) -> Self {
+        let index = worker.index() - slots.start;
+        Self { index, num_threads: slots.len(), not_shared: PhantomData }
     }
 
     /// The number of this part, below [`num_threads`](Self::num_threads).
     #[inline]
     pub fn index(&self) -> usize {
-        self.worker.index() - self.worker.pool().broadcast_slots().start
+        self.index
     }
 
     /// The number of parts.
     #[inline]
     pub fn num_threads(&self) -> usize {
-        self.worker.pool().broadcast_slots().len()
+        self.num_threads
     }
 }
 
@@ -69,7 +72,7 @@ impl fmt::Debug for BroadcastContext<'_> {
 }
 
 impl PoolState {
-    /// The slots that take part in broadcasts: all but the external slot.
+    /// The slots that take part in every broadcast: all but the external slot.
     pub(crate) fn broadcast_slots(&self) -> Range<usize> {
         usize::from(self.first_slot == FirstSlot::ExternalThreads)..self.slots.len()
     }
@@ -83,6 +86,7 @@ type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 struct Shared<'f, F, R> {
     header: Header,
     f: &'f F,
+    slots: Range<usize>,
     /// By part; each is written by the worker at its slot.
     results: Box<[UnsafeCell<Option<Outcome<R>>>]>,
     left: Countdown,
@@ -98,11 +102,11 @@ where
     /// worker of the pool.
     unsafe fn run(header: NonNull<Header>, worker: &Worker) {
         let shared = header.cast::<Self>().as_ptr();
-        let context = BroadcastContext::new(worker);
-        let part = context.index();
         // SAFETY: B1; the part's result is this worker's to write.
         unsafe {
-            let f = (*shared).f;
+            let (f, slots) = ((*shared).f, &(*shared).slots);
+            let context = BroadcastContext::new(worker, slots);
+            let part = context.index();
             let result = catch_unwind(AssertUnwindSafe(|| f(context)));
             let results = &(*shared).results;
             *results[part].get() = Some(result);
@@ -114,7 +118,9 @@ where
 impl Pool {
     /// Calls `f` once on every thread of the pool, and returns the results in the order of the
     /// slots. A thread calls it as soon as its own queue is empty; a waiting thread at once, if its
-    /// [`Wait`](crate::Wait) policy allows it. The external slot takes no part.
+    /// [`Wait`](crate::Wait) policy allows it. An external thread takes part only in its own
+    /// broadcasts, while it has the external slot: within [`run`](Self::run), all threads of the
+    /// pool call `f`, and outside, those that the pool has started.
     ///
     /// # Panics
     ///
@@ -234,7 +240,10 @@ where
     F: Fn(BroadcastContext<'_>) -> R + Sync,
     R: Send,
 {
-    let slots = pool.broadcast_slots();
+    let inside = tls::current_in(pool);
+    let mut slots = pool.broadcast_slots();
+    // The external thread runs its own part, as every waiting worker does.
+    slots.start = inside.map_or(slots.start, |worker| slots.start.min(worker.index()));
     if slots.is_empty() {
         return Vec::new();
     }
@@ -246,12 +255,12 @@ where
         "a broadcast needs all threads of its pool, and this code runs serially: broadcast \
          before it or after it"
     );
-    let inside = tls::current_in(pool);
     let waiter = Waiter::here();
     let outside = || Owner::ExternalThread(Arc::clone(waiter.parker()));
     let shared = Shared {
         header: Header { run: Shared::<F, R>::run },
         f,
+        slots: slots.clone(),
         results: slots.clone().map(|_| UnsafeCell::new(None)).collect(),
         left: Countdown::new(
             slots.len(),
@@ -288,9 +297,10 @@ where
     }
     let f = Arc::new(f);
     let depth = tls::current_in(pool).map_or(0, |worker| worker.depth() + 1);
-    for slot in pool.broadcast_slots() {
-        let f = Arc::clone(&f);
-        let part = move |worker: &Worker| f(BroadcastContext::new(worker));
+    let slots = pool.broadcast_slots();
+    for slot in slots.clone() {
+        let (f, slots) = (Arc::clone(&f), slots.clone());
+        let part = move |worker: &Worker| f(BroadcastContext::new(worker, &slots));
         pool.deliver(slot, Queued { task: delivered(part), depth });
     }
 }

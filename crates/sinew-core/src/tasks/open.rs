@@ -194,12 +194,14 @@ unsafe fn broadcast<S: Open>(scope: &S, body: impl Fn(&S, BroadcastContext<'_>) 
     let state = scope.view().state();
     let spawner = state.inside();
     let depth = spawner.map_or(state.depth(), Worker::depth) + 1;
-    for slot in state.pool().broadcast_slots() {
-        let body = Arc::clone(&body);
-        // SAFETY: as the caller says; delivered and run once.
-        let part = unsafe {
-            task(scope, spawner, move |scope, worker| body(scope, BroadcastContext::new(worker)))
+    let slots = state.pool().broadcast_slots();
+    for slot in slots.clone() {
+        let (body, slots) = (Arc::clone(&body), slots.clone());
+        let part = move |scope: &S, worker: &Worker| {
+            body(scope, BroadcastContext::new(worker, &slots));
         };
+        // SAFETY: as the caller says; delivered and run once.
+        let part = unsafe { task(scope, spawner, part) };
         state.pool().deliver(slot, Queued { task: part, depth });
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use sinew_core::{Pool, ScopeBuilder, Spin, Wait, Worker};
+use sinew_core::{BroadcastContext, Pool, ScopeBuilder, Spin, Wait, Worker};
 
 use crate::support::{
     Drops, all_left, assert_passed, child, ends, full_pool, is_child, meet, message_of, payload_of,
@@ -47,25 +47,39 @@ fn every_thread_calls_once_and_results_are_in_the_order_of_slots() {
     });
 }
 
-/// Catches: an external thread that is counted among the threads, or a pool of external threads
-/// only that waits for a thread.
+/// Catches: an external thread that takes part in the broadcast of another thread, or is left out
+/// of its own, and a pool of external threads only that waits for a thread.
 #[test]
-fn external_threads_take_no_part() {
+fn external_threads_take_part_in_their_own_broadcasts() {
     ends(|| {
         let here = thread::current().id();
         for threads in 1..=3 {
-            let pool = pool(threads);
+            let pool = &pool(threads);
             let call = || {
-                pool.broadcast(|part| (part.index(), part.num_threads(), thread::current().id()))
+                let part = |part: BroadcastContext<'_>| {
+                    (part.index(), part.num_threads(), thread::current().id())
+                };
+                pool.broadcast(part)
             };
-            for parts in [call(), pool.run(|_| call()), pool.run(|w| w.join(|_| call(), |_| ()).0)]
-            {
-                assert_eq!(parts.len(), threads - 1);
+            let check = |parts: Vec<_>, first: usize| {
+                assert_eq!(parts.len(), threads - first);
                 for (i, &(part, all, id)) in parts.iter().enumerate() {
-                    assert_eq!((part, all), (i, threads - 1));
-                    assert_ne!(id, here);
+                    assert_eq!((part, all, id == here), (i, threads - first, i + first == 0));
                 }
+            };
+            check(call(), 1);
+            check(pool.run(|_| call()), 0);
+            check(pool.run(|w| w.join(|_| call(), |_| ()).0), 0);
+            if threads > 1 {
+                // From a thread of the pool, while this one has the external slot.
+                check(
+                    pool.run(|w| w.broadcast(|part| (part.index() == 1).then(call)))[1]
+                        .clone()
+                        .unwrap(),
+                    1,
+                );
             }
+            check(call(), 1);
         }
     });
 }

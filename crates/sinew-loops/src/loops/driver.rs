@@ -24,7 +24,7 @@
 //!
 //! One join for the loop, and no allocation; a claim, two loads and two counters for a chunk.
 
-use sinew_policy::chunk::Schedule;
+use sinew_policy::chunk::{Halving, Schedule};
 use sinew_policy::schedule::Mechanism;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::clock::{TICKS_PER_US, now_ns, ticks};
@@ -283,6 +283,7 @@ where
         let mut throughput = Throughput::new(w, self.source.is_timed());
         let pieces = w.pieces(true);
         let mut timer = self.trial.and_then(|trial| trial.chunk_timer(w.served_ns()));
+        let mut began = ticks();
         loop {
             w.count_chunk();
             throughput.begins(w, range.len());
@@ -291,6 +292,9 @@ where
                 self.ending.stop();
             }
             pieces.ended();
+            let now = ticks();
+            let elapsed_ns = now.saturating_sub(began) * 1_000 / TICKS_PER_US;
+            began = now;
             if let Some(timer) = &mut timer {
                 ChunkTimer::ran(timer, w.served_ns(), start, length);
             }
@@ -299,8 +303,9 @@ where
             if self.ending.is_stopped() || self.helpers.should_leave(w, role) {
                 break;
             }
+            let least = Halving::not_worth_stealing(length, elapsed_ns);
             let elapsed_ns = || throughput.elapsed_ns(w);
-            match self.source.claim_or_steal(slot, throughput.items, elapsed_ns) {
+            match self.source.claim_or_steal(slot, least, throughput.items, elapsed_ns) {
                 (Some(next), _) => range = next,
                 (None, _) => break,
             }

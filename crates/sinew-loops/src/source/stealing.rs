@@ -84,20 +84,23 @@ impl Stealing {
         self.words.len()
     }
 
-    /// The next piece of the slot's own range.
+    /// The next piece of the slot's own range; `least` iterations are not worth a steal.
     #[inline]
-    pub fn claim(&self, slot: usize) -> Option<Range<usize>> {
-        let (start, end) = self.claim_units(slot, |_| u32::MAX)?;
+    pub fn claim(&self, slot: usize, least: usize) -> Option<Range<usize>> {
+        let (start, end) = self.claim_units(slot, least, |_| u32::MAX)?;
         Some(self.indices(start, end))
     }
 
-    /// The next units of the slot's own range, from `start` to at most `limit(start)`.
+    /// The next units of the slot's own range, from `start` to at most `limit(start)`. `least`
+    /// iterations are not worth a steal.
     #[inline]
     pub(super) fn claim_units(
         &self,
         slot: usize,
+        least: usize,
         limit: impl Fn(u32) -> u32,
     ) -> Option<(u32, u32)> {
+        let least = if self.unit == 1 { least } else { least / self.unit };
         let word = self.words.get(slot);
         let mut seen = word.load(Ordering::Relaxed);
         loop {
@@ -105,7 +108,8 @@ impl Stealing {
             if start >= end {
                 return None;
             }
-            let middle = (start + self.piece(end - start)).min(limit(start));
+            let piece = self.sizes.piece_at_least((end - start) as usize, least) as u32;
+            let middle = (start + piece).min(limit(start));
             match exchange(word, seen, pack(middle, end)) {
                 Ok(()) => return Some((start, middle)),
                 Err(now) => seen = now,

@@ -70,6 +70,36 @@ impl<T: Send> FromParallelIterator<T> for Vec<T> {
     }
 }
 
+impl<T: Send> FromParallelIterator<T> for LinkedList<T> {
+    fn from_par_iter<I: IntoParallelIterator<Item = T>>(iter: I) -> Self {
+        collected(iter)
+    }
+
+    /// Participants make the nodes.
+    fn collect_from<P: Positions<Item = T>>(
+        w: &Worker,
+        chain: &P,
+        options: &Options<'_>,
+    ) -> Result<Self, Cancelled> {
+        let piece = |list: &mut Self, range| {
+            let push = |item| {
+                list.push_back(item);
+                ControlFlow::Continue(())
+            };
+            // SAFETY: as in `append`.
+            unsafe { chain.run(range, push) }
+        };
+        let parts = partials(w, chain.num_positions(), options, Self::new, piece)?;
+        let mut all = Self::new();
+        parts.into_iter().for_each(|mut part| all.append(&mut part));
+        Ok(all)
+    }
+
+    fn from_vec(items: Vec<T>) -> Self {
+        items.into_iter().collect()
+    }
+}
+
 /// Appends the items of a chain to `all`: in place if there is one at each position.
 #[inline]
 fn append<P: Positions>(
@@ -222,7 +252,6 @@ macro_rules! from_vector {
 
 from_vector! {
     [T: Send] T => VecDeque<T>;
-    [T: Send] T => LinkedList<T>;
     [T: Send] T => Box<[T]>;
     [T: Send] T => Rc<[T]>;
     [T: Send] T => Arc<[T]>;

@@ -222,7 +222,7 @@ impl<'c> Claims<'c> {
         loop {
             let elapsed_ns = || now_ns() - self.since_ns;
             let (positions, waited_ns) =
-                self.epoch.source.claim_or_steal(self.slot, self.done, elapsed_ns);
+                self.epoch.source.claim_or_steal(self.slot, 1, self.done, elapsed_ns);
             if let Some(positions) = positions {
                 self.chunks += 1;
                 self.claimed = positions;

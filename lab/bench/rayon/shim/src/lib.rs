@@ -47,19 +47,13 @@ pub fn spawn(func: impl FnOnce() + Send + 'static) {
     sinew::spawn(|_| func());
 }
 
-/// Calls `op` on every thread of a pool that is as large as the global one. There the calls would
-/// leave out the slot of threads from outside, which is one of those that are counted.
+/// Calls `op` on every thread of the current pool, or of the global one.
 pub fn broadcast<OP, R>(op: OP) -> Vec<R>
 where
     OP: Fn(BroadcastContext<'_>) -> R + Sync,
     R: Send,
 {
-    static POOL: OnceLock<ThreadPool> = OnceLock::new();
-    let build = || {
-        let threads = global_pool().max_threads();
-        ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started")
-    };
-    POOL.get_or_init(build).0.broadcast(op)
+    in_pool(|worker| worker.broadcast(op))
 }
 
 /// The number of the calling thread in its pool.
