@@ -39,7 +39,8 @@ pub unsafe trait Items: Send + Sync {
     /// # Safety
     ///
     /// `range` is ascending and ends at or below `length()`. No index of it is requested again,
-    /// except of a [`ReadItems`]. The piece is dropped before these items are.
+    /// except of a [`ReadItems`]. The piece is dropped before these items are, and these items are
+    /// not cloned after the first request.
     unsafe fn piece(&self, range: Range<usize>) -> Self::Piece;
 
     /// Passes the items of `range` to `sink`, in order, until that breaks.

@@ -86,6 +86,17 @@ impl<T> From<Vec<T>> for Owned<T> {
     }
 }
 
+impl<T: Clone> Clone for Owned<T> {
+    /// Clones all elements. Pieces are requested by a last call, which has the chain by value; so
+    /// no piece has an element when a chain is cloned.
+    fn clone(&self) -> Self {
+        // SAFETY: no piece was requested before (the promise of `Items::piece`), so the elements
+        // are here.
+        let elements = unsafe { std::slice::from_raw_parts(self.start(), self.elements.len()) };
+        Self::from(elements.to_vec())
+    }
+}
+
 impl<T> Owned<T> {
     /// The first element.
     #[inline]

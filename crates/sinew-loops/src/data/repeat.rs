@@ -23,6 +23,12 @@ impl<T> RepeatN<T> {
     }
 }
 
+impl<T: Clone> Clone for RepeatN<T> {
+    fn clone(&self) -> Self {
+        Self::new(self.value.lock().clone(), self.len)
+    }
+}
+
 impl<T> fmt::Debug for RepeatN<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RepeatN").field("len", &self.len).finish_non_exhaustive()

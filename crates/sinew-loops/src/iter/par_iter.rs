@@ -4,16 +4,17 @@ use std::cmp::Ordering;
 use std::collections::LinkedList;
 use std::iter::{Product, Sum};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use sinew_sync::lock::Mutex;
 
 use super::adapt::{Count, Flag};
 use super::by_ref::ByRef;
 use super::{
-    Attempt, Chain, Cloned, Copied, Filter, FilterMap, FlatMap, FlatMapIter, Flatten, FlattenIter,
-    Fold, FromParallelIterator, Inspect, IntoParallelIterator, Map, MapInit, Out, ParallelExtend,
-    Positions, SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, TryFold, Update, WhileSome, WithState,
-    ends,
+    Attempt, Chain, Cloned, Copied, Either, Filter, FilterMap, FlatMap, FlatMapIter, Flatten,
+    FlattenIter, Fold, FromParallelIterator, Inspect, IntoParallelIterator, Map, MapInit, Out,
+    ParallelExtend, Positions, SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, TryFold, Update,
+    WhileSome, WithState, ends,
 };
 
 /// A chain: a source, with any number of adaptors. [`ParallelIterator`](super::ParallelIterator) is
@@ -42,7 +43,11 @@ pub trait ParIter: Positions {
 
     /// As [`map`](Self::map), with a clone of `init` for each range of positions.
     #[inline]
-    fn map_with<T, R, F>(self, init: T, f: F) -> MapInit<Self, impl Fn() -> T + Sync + Send, F>
+    fn map_with<T, R, F>(
+        self,
+        init: T,
+        f: F,
+    ) -> MapInit<Self, impl Fn() -> T + Sync + Send + Clone, F>
     where
         T: Send + Clone,
         R: Send,
@@ -165,7 +170,11 @@ pub trait ParIter: Positions {
 
     /// As [`fold`](Self::fold), with clones of `init`.
     #[inline]
-    fn fold_with<A, F>(self, init: A, fold: F) -> Fold<Self, impl Fn() -> A + Sync + Send, F>
+    fn fold_with<A, F>(
+        self,
+        init: A,
+        fold: F,
+    ) -> Fold<Self, impl Fn() -> A + Sync + Send + Clone, F>
     where
         A: Send + Clone,
         F: Fn(A, Self::Item) -> A + Sync + Send,
@@ -190,7 +199,7 @@ pub trait ParIter: Positions {
         self,
         init: T,
         fold: F,
-    ) -> TryFold<Self, R, impl Fn() -> T + Sync + Send, F>
+    ) -> TryFold<Self, R, impl Fn() -> T + Sync + Send + Clone, F>
     where
         T: Send + Clone,
         R: Attempt<Output = T> + Send,
@@ -550,6 +559,26 @@ pub trait ParIter: Positions {
             Ok((ends::extended(left), ends::extended(right)))
         })
     }
+
+    /// Two collections: of what `f` returns as `Left`, and of what it returns as `Right`.
+    #[inline]
+    fn partition_map<X, Y, A, B, F>(self, f: F) -> Out<Self, (A, B)>
+    where
+        X: Send,
+        Y: Send,
+        A: Default + Send + ParallelExtend<X>,
+        B: Default + Send + ParallelExtend<Y>,
+        F: Fn(Self::Item) -> Either<X, Y> + Sync + Send,
+    {
+        self.end(|w, chain, options| {
+            let (left, right) =
+                ends::two_lists(w, chain, options, |left, right, item| match f(item) {
+                    Either::Left(item) => left.push(item),
+                    Either::Right(item) => right.push(item),
+                })?;
+            Ok((ends::extended(left), ends::extended(right)))
+        })
+    }
 }
 
 impl<P: Positions> ParIter for P {}
@@ -563,7 +592,7 @@ fn keyed<P: ParIter, K: Send>(
 }
 
 /// A function that returns clones of `value`, which threads need not share.
-pub(super) fn clones<T: Send + Clone>(value: T) -> impl Fn() -> T + Sync + Send {
-    let value = Mutex::new(value);
+pub(super) fn clones<T: Send + Clone>(value: T) -> impl Fn() -> T + Sync + Send + Clone {
+    let value = Arc::new(Mutex::new(value));
     move || value.lock().clone()
 }

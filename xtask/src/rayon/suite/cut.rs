@@ -1,55 +1,60 @@
-//! The tests that cannot run because they look inside rayon-core, each with its reason.
+//! The tests that cannot run, for example because they look inside rayon-core, each with its
+//! reason.
 //!
-//! Every test that uses only the public interface runs. A test is cut by making it conditional on a
-//! false `cfg`, which leaves the rest of its file as it is. A listed test that no longer exists is
-//! an error, so the list cannot outlive its reasons.
+//! Every other test runs. A test is cut by making it conditional on a false `cfg`, and a line of
+//! one by a comment, which leaves the rest of its file as it is. A listed test that no longer
+//! exists is an error, so the list cannot outlive its reasons.
 
-/// A test that is left out.
+/// A test, or a line, that is left out.
 #[derive(Debug)]
 pub(super) struct Cut {
     /// The file in the published package.
     pub(super) file: &'static str,
-    pub(super) test: &'static str,
+    /// The name of the test, or the line without the space before it.
+    pub(super) part: &'static str,
     pub(super) reason: &'static str,
 }
 
-/// All of them.
+/// Those of rayon-core.
 pub(super) const CUTS: [Cut; 2] = [
     Cut {
         file: "src/thread_pool/test.rs",
-        test: "workers_stop",
+        part: "workers_stop",
         reason: "takes the private registry out of a pool and waits for its threads",
     },
     Cut {
         file: "src/thread_pool/test.rs",
-        test: "sleeper_stop",
+        part: "sleeper_stop",
         reason: "takes the private registry out of a pool and waits for its threads",
     },
 ];
 
-/// The text of `file` without the tests that `cuts` names in it.
+/// The text of `file` without the tests and lines that `cuts` names in it.
 ///
 /// # Errors
 ///
-/// A test on the list is not in the file.
+/// Something on the list is not in the file.
 pub(super) fn apply(cuts: &[Cut], file: &str, text: &str) -> Result<String, String> {
     let mut text = text.to_owned();
     for cut in cuts.iter().filter(|cut| cut.file == file) {
-        let start = find(&text, cut.test).ok_or_else(|| {
-            format!("{file} has no test {}: take it off the list of what is cut", cut.test)
+        let (start, mark) = find(&text, cut.part).ok_or_else(|| {
+            format!("{file} has no test {}: take it off the list of what is cut", cut.part)
         })?;
-        text.insert_str(start, "#[cfg(any())] // cut\n");
+        text.insert_str(start, mark);
     }
     Ok(text)
 }
 
-/// The start of the line that defines the function `name`.
-fn find(text: &str, name: &str) -> Option<usize> {
-    let definition = format!("fn {name}(");
+/// The start of the line that defines the function `part`, or that is `part`, and what cuts it.
+fn find(text: &str, part: &str) -> Option<(usize, &'static str)> {
+    let definition = format!("fn {part}(");
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         if line.trim_start().starts_with(&definition) {
-            return Some(start);
+            return Some((start, "#[cfg(any())] // cut\n"));
+        }
+        if line.trim() == part {
+            return Some((start, "// cut: "));
         }
         start += line.len();
     }
@@ -65,7 +70,7 @@ pub(super) fn check_files(cuts: &[Cut], files: &[&str]) -> Result<(), String> {
     match cuts.iter().find(|cut| !files.contains(&cut.file)) {
         None => Ok(()),
         Some(cut) => {
-            Err(format!("there is no {}: take {} off the list of what is cut", cut.file, cut.test))
+            Err(format!("there is no {}: take {} off the list of what is cut", cut.file, cut.part))
         }
     }
 }
@@ -75,7 +80,7 @@ mod tests {
     //! Blind to: a test that a macro spells.
     use super::*;
 
-    const ONE: [Cut; 1] = [Cut { file: "a.rs", test: "inside", reason: "looks inside" }];
+    const ONE: [Cut; 1] = [Cut { file: "a.rs", part: "inside", reason: "looks inside" }];
 
     #[test]
     fn a_cut_test_depends_on_nothing_and_the_others_stay() {
@@ -84,6 +89,14 @@ mod tests {
             "#[test]\nfn inside_out() {}\n\n#[test]\n#[cfg(any())] // cut\nfn inside() {\n}\n";
         assert_eq!(apply(&ONE, "a.rs", text), Ok(cut.to_owned()));
         assert_eq!(apply(&ONE, "b.rs", text), Ok(text.to_owned()));
+    }
+
+    #[test]
+    fn a_cut_line_becomes_a_comment() {
+        let cut = [Cut { file: "a.rs", part: "check(inside());", reason: "looks inside" }];
+        let text = "fn f() {\n    check(outside());\n    check(inside());\n}\n";
+        let without = "fn f() {\n    check(outside());\n// cut:     check(inside());\n}\n";
+        assert_eq!(apply(&cut, "a.rs", text), Ok(without.to_owned()));
     }
 
     #[test]

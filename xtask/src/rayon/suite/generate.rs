@@ -43,13 +43,13 @@ mod unwind {
 
 /// The tested crates are optimised a little, as in the workspace. The tests are not: their builds
 /// take longer than they do.
-const PROFILE: &str =
+pub(super) const PROFILE: &str =
     "[profile.dev]\ndebug = \"line-tables-only\"\n\n[profile.dev.package.\"*\"]\nopt-level = 1\n";
 
 /// The libc dependency of the published manifest.
 const LIBC: &str = "dev-dependencies.libc]\n";
 
-type Tree = BTreeMap<String, Vec<u8>>;
+pub(super) type Tree = BTreeMap<String, Vec<u8>>;
 
 /// Lays the workspace out in `place`.
 ///

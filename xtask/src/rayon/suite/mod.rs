@@ -1,10 +1,12 @@
-//! The published tests of rayon and rayon-core, run against either rayon-core.
+//! The published tests of rayon and rayon-core, run against either rayon-core; and those of rayon's
+//! iterators, run against Sinew's.
 //!
 //! | file | contents |
 //! |---|---|
 //! | [`generate`] | a workspace with rayon's sources and a package made of rayon-core's tests |
 //! | [`examples`] | the examples in rayon-core's documentation, as a module of that package |
-//! | [`cut`] | the tests that cannot run because they look inside, each with its reason |
+//! | [`iterators`] | a package of rayon's tests of iterators, for Sinew's |
+//! | [`cut`] | the tests that cannot run, each with its reason |
 //! | [`libtest`] | what a run of `cargo test` printed, as numbers and names |
 //!
 //! A group is one `cargo test`. It passes if everything in it passes, if every test that was
@@ -13,6 +15,7 @@
 mod cut;
 mod examples;
 mod generate;
+mod iterators;
 mod libtest;
 
 use super::side::{RAYON, Side, cargo_in, folder};
@@ -35,30 +38,94 @@ const TAIL: usize = 40;
 /// One run of `cargo test`.
 struct Group {
     name: &'static str,
+    /// The workspace.
+    workspace: Workspace,
     /// The package and its target.
     arguments: &'static [&'static str],
     /// Tests that the pinned release has on 64-bit Linux; other machines may add to them.
     at_least: usize,
 }
 
-const GROUPS: [Group; 6] = [
-    Group { name: "rayon-unit", arguments: &["--package", "rayon", "--lib"], at_least: 218 },
+/// The workspaces that are generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Workspace {
+    /// rayon, and the tests of rayon-core, with either rayon-core.
+    RayonCore,
+    /// The tests of rayon's iterators, with Sinew's iterators or rayon's.
+    Iterators,
+}
+
+impl Workspace {
+    /// The folder for `side`.
+    fn place(self, side: Side) -> PathBuf {
+        let kind = match self {
+            Self::RayonCore => "tests",
+            Self::Iterators => "iterators",
+        };
+        folder().join(kind).join(side.name())
+    }
+
+    /// Generates the workspace, and prints what it is built with.
+    fn generate(self, side: Side, sources: &upstream::Sources) -> Result<(), String> {
+        let place = self.place(side);
+        match self {
+            Self::RayonCore => {
+                let version = upstream::version(side)?;
+                generate::workspace(&place, side, &version, sources)?;
+                upstream::check_resolved(&place, side, sources)?;
+                println!("rayon {RAYON} with rayon-core {version} ({})", side.name());
+            }
+            Self::Iterators => {
+                iterators::package(&place, side, sources)?;
+                println!("tests of the iterators of rayon {RAYON} ({})", side.name());
+            }
+        }
+        Ok(())
+    }
+}
+
+const GROUPS: [Group; 7] = [
+    Group {
+        name: "rayon-unit",
+        workspace: Workspace::RayonCore,
+        arguments: &["--package", "rayon", "--lib"],
+        at_least: 218,
+    },
     Group {
         name: "rayon-integration",
+        workspace: Workspace::RayonCore,
         arguments: &["--package", "rayon", "--test", "*"],
         at_least: 115,
     },
-    Group { name: "rayon-examples", arguments: &["--package", "rayon", "--doc"], at_least: 246 },
-    Group { name: "core-unit", arguments: &["--package", generate::CORE, "--lib"], at_least: 99 },
+    Group {
+        name: "rayon-examples",
+        workspace: Workspace::RayonCore,
+        arguments: &["--package", "rayon", "--doc"],
+        at_least: 246,
+    },
+    Group {
+        name: "core-unit",
+        workspace: Workspace::RayonCore,
+        arguments: &["--package", generate::CORE, "--lib"],
+        at_least: 99,
+    },
     Group {
         name: "core-integration",
+        workspace: Workspace::RayonCore,
         arguments: &["--package", generate::CORE, "--test", "*"],
         at_least: 11,
     },
     Group {
         name: "core-examples",
+        workspace: Workspace::RayonCore,
         arguments: &["--package", generate::CORE, "--doc"],
         at_least: 27,
+    },
+    Group {
+        name: "iterators",
+        workspace: Workspace::Iterators,
+        arguments: &["--test", "*"],
+        at_least: 222,
     },
 ];
 
@@ -80,16 +147,19 @@ pub(super) fn run(side: Side, only: &[String]) -> Result<(), String> {
     if chosen.is_empty() {
         return Ok(());
     }
-    let place = folder().join("tests").join(side.name());
     let sources = upstream::sources()?;
-    let version = upstream::version(side)?;
-    generate::workspace(&place, side, &version, &sources)?;
-    upstream::check_resolved(&place, side, &sources)?;
-    println!("rayon {} with rayon-core {version} ({})", RAYON, side.name());
-    build(&place)?;
     let mut ended = Vec::new();
-    for group in chosen {
-        ended.push((group, run_group(&place, group)?));
+    for workspace in [Workspace::RayonCore, Workspace::Iterators] {
+        let place = workspace.place(side);
+        let groups: Vec<&Group> =
+            chosen.iter().copied().filter(|group| group.workspace == workspace).collect();
+        if !groups.is_empty() {
+            workspace.generate(side, &sources)?;
+            build(&place)?;
+        }
+        for group in groups {
+            ended.push((group, run_group(&place, group)?));
+        }
     }
     summary(&ended);
     let failed: Vec<&str> = ended
@@ -212,9 +282,27 @@ fn summary(ended: &[(&Group, Outcome)]) {
     row("all", &all, ended.iter().map(|(_, outcome)| outcome.took).sum());
     print!("\n{}", table.render());
     println!("\nignored by their authors: {}", list(&all.ignored_names));
-    println!("cut, because they look inside rayon-core: {}", cut::CUTS.len());
-    for cut in &cut::CUTS {
-        println!("  {} {}: {}", cut.file, cut.test, cut.reason);
+    for workspace in [Workspace::RayonCore, Workspace::Iterators] {
+        if ended.iter().any(|(group, _)| group.workspace == workspace) {
+            left_out(workspace);
+        }
+    }
+}
+
+/// Prints the tests that the groups of a workspace leave out.
+fn left_out(workspace: Workspace) {
+    let (what, cuts, files) = match workspace {
+        Workspace::RayonCore => ("because they look inside rayon-core", &cut::CUTS[..], &[][..]),
+        Workspace::Iterators => {
+            ("of the tests of iterators", &iterators::CUTS[..], &iterators::FILES[..])
+        }
+    };
+    println!("cut, {what}: {}", cuts.len() + files.len());
+    for cut in cuts {
+        println!("  {} {}: {}", cut.file, cut.part, cut.reason);
+    }
+    for (file, reason) in files {
+        println!("  {file}: {reason}");
     }
 }
 
@@ -227,7 +315,8 @@ mod tests {
     //! Blind to: what cargo and libtest really print, which the command itself meets.
     use super::*;
 
-    const GROUP: Group = Group { name: "glass", arguments: &[], at_least: 2 };
+    const GROUP: Group =
+        Group { name: "glass", workspace: Workspace::Iterators, arguments: &[], at_least: 2 };
 
     #[cfg(unix)]
     fn ended(code: i32) -> Ending {

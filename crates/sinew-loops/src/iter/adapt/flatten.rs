@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use crate::iter::{IndexedPositions, IntoParallelIterator, Positions};
+use crate::iter::{IntoParallelIterator, Positions};
 
 adaptors! {
     /// The chain of [`flat_map`](crate::iter::ParIter::flat_map).
@@ -13,8 +13,6 @@ adaptors! {
     Flatten<B> {}
     /// The chain of [`flatten_iter`](crate::iter::ParIter::flatten_iter).
     FlattenIter<B> {}
-    /// The chain of [`intersperse`](crate::iter::IndexedParIter::intersperse).
-    Intersperse<B, T> { separator: T }
 }
 
 /// Pushes all items of `inner` into `sink`. Returns `Break` only if `sink` did, and not because
@@ -105,27 +103,5 @@ unsafe impl<B: Positions<Item: IntoIterator<Item: Send>>> Positions for FlattenI
         let all = |item: B::Item| item.into_iter().try_for_each(&mut sink);
         // SAFETY: the caller's promise is the same.
         unsafe { self.base.run(positions, all) }
-    }
-}
-
-// SAFETY: the items of the chain within, each but the first after a separator.
-unsafe impl<B: IndexedPositions<Item = T>, T: Clone + Send + Sync> Positions for Intersperse<B, T> {
-    type Item = T;
-    forward_to_base!(positions);
-
-    #[inline]
-    unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
-    where
-        S: FnMut(T) -> ControlFlow<()>,
-    {
-        let mut is_first = positions.start == 0;
-        let both = |item| {
-            if !std::mem::take(&mut is_first) {
-                sink(self.separator.clone())?;
-            }
-            sink(item)
-        };
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.base.run(positions, both) }
     }
 }

@@ -11,8 +11,10 @@
 //! | `fold` | one value for each range |
 //! | `some` | some of the items: `take_any` and the like |
 //! | `join` | two chains as one: `zip`, `chain`, `interleave` |
+//! | `tuples` | tuples of chains as one |
+//! | `either` | one of two chains |
 //! | `place` | other positions: `rev`, `skip`, `step_by` and the like |
-//! | `chunks` | several items as one |
+//! | `chunks`, `intersperse` | several items as one; separators between items |
 
 /// Declares an adaptor of a chain and other fields.
 macro_rules! adaptors {
@@ -101,20 +103,26 @@ macro_rules! forward_to_base {
 }
 
 mod chunks;
+mod either;
 mod elements;
 mod flatten;
 mod fold;
+mod intersperse;
 mod join;
 mod place;
 mod some;
 mod state;
+mod tuples;
 
 pub use chunks::Chunks;
+pub use either::Either;
 pub use elements::{Cloned, Copied, Filter, FilterMap, Inspect, Map, Update};
-pub use flatten::{FlatMap, FlatMapIter, Flatten, FlattenIter, Intersperse};
+pub use flatten::{FlatMap, FlatMapIter, Flatten, FlattenIter};
 pub use fold::{Fold, TryFold};
+pub use intersperse::Intersperse;
 pub use join::{Chain, Interleave, Zip};
 pub use place::{Enumerate, Rev, Skip, StepBy, Take};
 pub(super) use some::{Count, Flag};
 pub use some::{SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, WhileSome};
 pub use state::{MapInit, MapState, WithState};
+pub use tuples::{MultiZip, Together};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, Hash};
 use std::ops::{ControlFlow, Range};
 use std::rc::Rc;
@@ -266,12 +267,33 @@ from_vector! {
     [] String => String;
     [] Box<str> => String;
     ['a] Cow<'a, str> => String;
+    ['a] &'a OsStr => OsString;
+    [] OsString => OsString;
+    ['a] Cow<'a, OsStr> => OsString;
     [] () => ();
 }
 
 impl<'a, T: Clone + Send> FromParallelIterator<T> for Cow<'a, [T]> {
     fn from_par_iter<I: IntoParallelIterator<Item = T>>(iter: I) -> Self {
         Cow::Owned(listed(iter))
+    }
+}
+
+impl<'a, T: Send> FromParallelIterator<T> for Cow<'a, str>
+where
+    String: FromParallelIterator<T>,
+{
+    fn from_par_iter<I: IntoParallelIterator<Item = T>>(iter: I) -> Self {
+        Cow::Owned(String::from_par_iter(iter))
+    }
+}
+
+impl<'a, T: Send> FromParallelIterator<T> for Cow<'a, OsStr>
+where
+    OsString: FromParallelIterator<T>,
+{
+    fn from_par_iter<I: IntoParallelIterator<Item = T>>(iter: I) -> Self {
+        Cow::Owned(OsString::from_par_iter(iter))
     }
 }
 
@@ -305,18 +327,44 @@ extended_by_vector! {
     [T: Send] T => VecDeque<T>;
     ['a, T: Copy + Send + Sync] &'a T => VecDeque<T>;
     [T: Send] T => LinkedList<T>;
+    ['a, T: Copy + Send + Sync] &'a T => LinkedList<T>;
     [T: Send + Ord] T => BinaryHeap<T>;
+    ['a, T: Copy + Send + Sync + Ord] &'a T => BinaryHeap<T>;
     [T: Send + Ord] T => BTreeSet<T>;
+    ['a, T: Copy + Send + Sync + Ord] &'a T => BTreeSet<T>;
     [T: Send + Eq + Hash, S: BuildHasher] T => HashSet<T, S>;
+    ['a, T: Copy + Send + Sync + Eq + Hash, S: BuildHasher] &'a T => HashSet<T, S>;
     [K: Send + Ord, V: Send] (K, V) => BTreeMap<K, V>;
+    ['a, K: Copy + Send + Sync + Ord, V: Copy + Send + Sync] (&'a K, &'a V) => BTreeMap<K, V>;
     [K: Send + Eq + Hash, V: Send, S: BuildHasher] (K, V) => HashMap<K, V, S>;
+    ['a, K: Copy + Send + Sync + Eq + Hash, V: Copy + Send + Sync, S: BuildHasher]
+    (&'a K, &'a V) => HashMap<K, V, S>;
     [] char => String;
     ['a] &'a char => String;
     ['a] &'a str => String;
     [] String => String;
     [] Box<str> => String;
     ['a] Cow<'a, str> => String;
+    ['a] &'a OsStr => OsString;
+    [] OsString => OsString;
+    ['a] Cow<'a, OsStr> => OsString;
     [] () => ();
+}
+
+impl<X: Send, Y: Send, A, B> ParallelExtend<(X, Y)> for (A, B)
+where
+    A: ParallelExtend<X>,
+    B: ParallelExtend<Y>,
+{
+    fn par_extend<I: IntoParallelIterator<Item = (X, Y)>>(&mut self, iter: I) {
+        self.extend_by_vec(listed(iter));
+    }
+
+    fn extend_by_vec(&mut self, items: Vec<(X, Y)>) {
+        let (left, right) = items.into_iter().unzip();
+        self.0.extend_by_vec(left);
+        self.1.extend_by_vec(right);
+    }
 }
 
 /// The successes of a chain; the first failure ends it.

@@ -7,6 +7,7 @@
 //! | `text` | the characters and parts of texts |
 //! | `bridge` | the items of sequential iterators |
 //! | `make` | the clones or parts of a value |
+//! | `tree` | the nodes of trees |
 //! | `collections`, `drain` | the elements of collections; elements that leave a collection |
 
 pub use bridge::{IterBridge, ParallelBridge};
@@ -16,6 +17,7 @@ pub use make::repeatn;
 pub use make::{empty, once, repeat, repeat_n, split};
 pub use slices::{ParallelSlice, ParallelSliceMut, SplitItems};
 pub use text::{ParallelString, TextItems};
+pub use tree::{Subtree, SubtreeNodes, WalkTree, walk_tree, walk_tree_postfix, walk_tree_prefix};
 
 use super::mode::Uncontrolled;
 use super::over::Over;
@@ -82,6 +84,7 @@ mod sorts;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 mod text;
+mod tree;
 
 /// Chains over what [`IntoItems`] makes items of.
 macro_rules! of_items {

@@ -7,11 +7,28 @@
 //! all use the global pool of Sinew, whose number of threads `SINEW_THREADS` sets.
 
 pub use sinew::skeleton::{OpenScope as Scope, OpenScopeFifo as ScopeFifo};
-pub use sinew::{BroadcastContext, BuildError as ThreadPoolBuildError, join, prelude};
+pub use sinew::{BroadcastContext, BuildError as ThreadPoolBuildError, iter, join, prelude};
 
 use sinew::{Pool, Worker, global_pool};
 use sinew_core::with_current;
-use std::sync::OnceLock;
+
+/// The types of chains over vectors, by rayon's names.
+pub mod vec {
+    /// A chain over the elements of a vector.
+    pub type IntoIter<T> = <Vec<T> as sinew::iter::IntoParallelIterator>::Iter;
+}
+
+/// The types of chains over ranges.
+pub mod range {
+    /// A chain over a range.
+    pub type Iter<T> = <std::ops::Range<T> as sinew::iter::IntoParallelIterator>::Iter;
+}
+
+/// The types of chains over inclusive ranges.
+pub mod range_inclusive {
+    /// A chain over an inclusive range.
+    pub type Iter<T> = <std::ops::RangeInclusive<T> as sinew::iter::IntoParallelIterator>::Iter;
+}
 
 /// A scope in the current pool, or the global one.
 pub fn scope<'scope, OP, R>(op: OP) -> R
@@ -53,7 +70,7 @@ where
     OP: Fn(BroadcastContext<'_>) -> R + Sync,
     R: Send,
 {
-    in_pool(|worker| worker.broadcast(op))
+    in_pool(|worker| worker.broadcast(&op))
 }
 
 /// The number of the calling thread in its pool.
@@ -83,6 +100,15 @@ impl ThreadPool {
     /// Calls `op` on a thread of the pool.
     pub fn install<R: Send>(&self, op: impl FnOnce() -> R + Send) -> R {
         self.0.install(|_| op())
+    }
+
+    /// Calls `op` on every thread of the pool.
+    pub fn broadcast<OP, R>(&self, op: OP) -> Vec<R>
+    where
+        OP: Fn(BroadcastContext<'_>) -> R + Sync,
+        R: Send,
+    {
+        self.0.broadcast(op)
     }
 
     /// A join in the pool.
