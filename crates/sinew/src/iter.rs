@@ -97,7 +97,7 @@
 //! | one value | `reduce`, `reduce_with`, `try_reduce`, `try_reduce_with`, `sum`, `product`, `count` |
 //! | the least and the greatest | `min`, `min_by`, `min_by_key`, `max`, `max_by`, `max_by_key` |
 //! | a search | `find_any`, `find_first`, `find_last`, `find_map_any`, `find_map_first`, `find_map_last`, `any`, `all` |
-//! | collections | `collect`, `collect_vec_list`, `unzip`, `partition` |
+//! | collections | `collect`, `collect_vec_list`, `unzip`, `partition`, `partition_map` |
 //!
 //! | with one item at each position | |
 //! |---|---|
@@ -106,6 +106,7 @@
 //! | comparisons | `cmp`, `partial_cmp`, `eq`, `ne`, `lt`, `le`, `gt`, `ge` |
 //!
 //! ```
+//! use sinew::iter::Either;
 //! use sinew::prelude::*;
 //! use std::sync::atomic::{AtomicU32, Ordering};
 //!
@@ -138,6 +139,9 @@
 //! assert_eq!(it().collect_vec_list().into_iter().flatten().count(), 3);
 //! let (evens, odds): (Vec<_>, Vec<_>) = it().partition(|x| x % 2 == 0);
 //! assert_eq!((evens, odds), (vec![8], vec![5, 3]));
+//! let half = |x| if x % 2 == 0 { Either::Left(x / 2) } else { Either::Right(x) };
+//! let (halves, odds): (Vec<_>, Vec<_>) = it().partition_map(half);
+//! assert_eq!((halves, odds), (vec![4], vec![5, 3]));
 //! let (halves, rests): (Vec<_>, Vec<_>) = it().map(|x| (x / 2, x % 2)).unzip();
 //! assert_eq!((halves, rests), (vec![2, 1, 4], vec![1, 1, 0]));
 //!
@@ -164,8 +168,12 @@
 //!   function twice for an element at the border of two ranges.
 //! - After a panic, no worker begins another range, with or without `panic_fuse`.
 //! - A sort may panic if its comparison is no total order, as the standard library's sorts do.
-//! - Ranges longer than `usize::MAX` panic; tuples of collections are no sources.
-//! - `partition_map`, `by_exponential_blocks`, `by_uniform_blocks` and the traits of rayon's
-//!   `plumbing` do not exist. A new adaptor or source implements [`Positions`].
+//! - Ranges longer than `usize::MAX` panic.
+//! - `walk_tree` and its orders compute the first levels of the tree when they are called.
+//! - `by_exponential_blocks`, `by_uniform_blocks` and the traits of rayon's `plumbing` do not
+//!   exist. A new adaptor or source implements [`Positions`].
+//!
+//! `cargo xtask rayon tests --only iterators` in Sinew's repository runs rayon's own tests of
+//! iterators on these, and prints those that it leaves out for the reasons above.
 
 pub use sinew_loops::iter::*;

@@ -22,7 +22,7 @@ const SHIM: &str = "lab/bench/rayon/shim";
 const UNITS: [(&str, &str); 2] =
     [("src/iter/test.rs", "tests/unit-iter.rs"), ("src/slice/test.rs", "tests/unit-slice.rs")];
 
-/// What unit tests import from inside of rayon, and where it is for others.
+/// Imports of unit tests from inside of rayon, and the same from outside.
 const IMPORTS: [(&str, &str); 4] = [
     ("#![cfg(test)]\n", ""),
     ("use super::*;", "use rayon::{Scope, iter::*};\nuse std::collections::LinkedList;"),

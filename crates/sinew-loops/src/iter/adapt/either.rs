@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 pub use either::Either;
 
-use crate::iter::{IndexedPositions, ParallelExtend, Positions};
+use crate::iter::{IndexedPositions, Positions};
 use crate::loops::Options;
 
 // SAFETY: the positions of one of the two.
@@ -69,11 +69,5 @@ where
     unsafe fn backward(&self, positions: Range<usize>) -> Self::Backward<'_> {
         // SAFETY: the caller's promise is the same.
         either::map_both!(self, chain => unsafe { chain.backward(positions) })
-    }
-}
-
-impl<T: Send, L: ParallelExtend<T>, R: ParallelExtend<T>> ParallelExtend<T> for Either<L, R> {
-    fn par_extend<I: crate::iter::IntoParallelIterator<Item = T>>(&mut self, iter: I) {
-        either::for_both!(self, collection => collection.par_extend(iter));
     }
 }

@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 use sinew_core::{Cancelled, Worker};
 
+use either::Either;
+
 use super::attempt::FirstFailure;
 use crate::data::{Output, Writer};
 use crate::iter::by_ref::ByRef;
@@ -364,6 +366,12 @@ where
         let (left, right) = items.into_iter().unzip();
         self.0.extend_by_vec(left);
         self.1.extend_by_vec(right);
+    }
+}
+
+impl<T: Send, L: ParallelExtend<T>, R: ParallelExtend<T>> ParallelExtend<T> for Either<L, R> {
+    fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I) {
+        either::for_both!(self, collection => collection.par_extend(iter));
     }
 }
 

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use crate::data::Owned;
-use crate::iter::{FlatMapIter, Over};
+use crate::iter::Over;
+use crate::iter::adapt::FlatMapIter;
 
 /// Subtrees for each thread of the pool; they may differ much in size.
 const TREES_PER_THREAD: usize = 64;
