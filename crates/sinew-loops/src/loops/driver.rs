@@ -22,7 +22,8 @@
 //!
 //! # Cost
 //!
-//! One join for the loop, and no allocation; a claim, two loads and two counters for a chunk.
+//! One join for the loop, and no allocation; a claim, a reading of the time stamp, two loads and
+//! two counters for a chunk.
 
 use sinew_policy::chunk::{Halving, Schedule};
 use sinew_policy::schedule::Mechanism;
