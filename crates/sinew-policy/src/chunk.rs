@@ -170,11 +170,15 @@ impl Halving {
         self.piece(remaining).max(least.min(self.longest).min(remaining))
     }
 
-    /// How many iterations an owner takes at once because a steal costs more than they do, if
-    /// `done` iterations took `elapsed_ns`.
+    /// How many iterations an owner takes at once because a steal costs more than they do, if its
+    /// last piece of `done` iterations took `elapsed_ns`.
+    ///
+    /// At most twice as many as in that piece: a cheap iteration says little about the next ones,
+    /// which nobody can steal once they are taken.
     #[inline]
     pub fn not_worth_stealing(done: usize, elapsed_ns: u64) -> usize {
-        (done as u64).saturating_mul(Self::STEAL_NS) as usize / elapsed_ns.max(1) as usize
+        let fitting = (done as u64).saturating_mul(Self::STEAL_NS) / elapsed_ns.max(1);
+        usize::try_from(fitting).unwrap_or(usize::MAX).min(done.saturating_mul(2))
     }
 
     /// How long a thief waits before it steals from an owner with `remaining` iterations, in
@@ -375,11 +379,14 @@ mod tests {
         }
     }
 
-    /// Catches: a piece beyond the grain or the range, an empty one, and single iterations that are
-    /// claimed one by one although a steal costs more.
+    /// Catches: a piece beyond the grain or the range, an empty one, single iterations that are
+    /// claimed one by one although a steal costs more, and many that are taken because one was
+    /// cheap.
     #[test]
     fn cheap_iterations_are_not_left_to_thieves_one_by_one() {
-        assert_eq!(Halving::not_worth_stealing(3, 30), 50);
+        assert_eq!(Halving::not_worth_stealing(3, 1_500), 1);
+        assert_eq!(Halving::not_worth_stealing(3, 30), 6);
+        assert_eq!(Halving::not_worth_stealing(1, 0), 2);
         assert_eq!(Halving::not_worth_stealing(1, 10_000), 0);
         assert!(Halving::not_worth_stealing(usize::MAX, 0) > 0);
         let sizes = Halving::new(10, 2);

@@ -294,7 +294,7 @@ where
             }
             pieces.ended();
             let now = ticks();
-            let elapsed_ns = now.saturating_sub(began) * 1_000 / TICKS_PER_US;
+            let elapsed_ns = now.saturating_sub(began).saturating_mul(1_000) / TICKS_PER_US;
             began = now;
             if let Some(timer) = &mut timer {
                 ChunkTimer::ran(timer, w.served_ns(), start, length);

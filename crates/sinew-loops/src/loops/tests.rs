@@ -13,6 +13,10 @@ use crate::source::{LoopMemory, any_schedule};
 use proptest::prelude::*;
 use sinew_core::{Pool, Worker, run};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// How long a worker waits for another one, which comes at once unless something is wrong.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn any_options() -> impl Strategy<Value = Options<'static>> {
     let schedule = prop_oneof![
@@ -313,4 +317,29 @@ fn loops_nest() {
         .unwrap();
     });
     assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
+}
+
+/// Catches: an owner that takes all iterations because the first one was cheap, so that none is
+/// left for others when the next ones are not.
+#[test]
+fn a_cheap_iteration_leaves_the_others_to_thieves() {
+    let pool = Pool::builder().threads(2).external_slot(false).build().unwrap();
+    for _ in 0..20 {
+        // A bit for each worker.
+        let (arrived, begun) = (AtomicUsize::new(0), Instant::now());
+        let is_alone = || arrived.load(Ordering::Relaxed) < 3;
+        let ended = pool.run(|w| {
+            try_for_each(w, 0..12, &Options::default(), |number| {
+                arrived.fetch_or(1 << run(|w| w.index()), Ordering::Relaxed);
+                if number > 0 {
+                    // The other worker has none to run if this one has taken all.
+                    while is_alone() && begun.elapsed() < PATIENCE {
+                        std::thread::yield_now();
+                    }
+                }
+                if is_alone() && number > 0 { Err(number) } else { Ok(()) }
+            })
+        });
+        assert_eq!(ended, Ok(()), "the other worker found nothing to steal");
+    }
 }

@@ -13,7 +13,7 @@ use crate::command;
 use std::path::Path;
 
 /// The package.
-pub(super) const ITERATORS: &str = "rayon-iterator-tests";
+const ITERATORS: &str = "rayon-iterator-tests";
 
 /// The crate with Sinew's iterators by rayon's names.
 const SHIM: &str = "lab/bench/rayon/shim";

@@ -17,7 +17,7 @@ pub use make::repeatn;
 pub use make::{empty, once, repeat, repeat_n, split};
 pub use slices::{ParallelSlice, ParallelSliceMut, SplitItems};
 pub use text::{ParallelString, TextItems};
-pub use tree::{Subtree, SubtreeNodes, WalkTree, walk_tree, walk_tree_postfix, walk_tree_prefix};
+pub use tree::{walk_tree, walk_tree_postfix, walk_tree_prefix};
 
 use super::mode::Uncontrolled;
 use super::over::Over;

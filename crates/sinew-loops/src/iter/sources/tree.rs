@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use crate::data::Owned;
-use crate::iter::Over;
 use crate::iter::adapt::FlatMapIter;
+use crate::iter::{Over, Positions, Uncontrolled};
 
 /// Subtrees for each thread of the pool; they may differ much in size.
 const TREES_PER_THREAD: usize = 64;
@@ -23,7 +23,7 @@ enum Order {
 
 /// A part of a tree.
 #[derive(Debug, Clone)]
-pub struct Subtree<S> {
+struct Subtree<S> {
     root: S,
     /// Whether the part is the root alone.
     is_node: bool,
@@ -37,7 +37,7 @@ impl<S> Subtree<S> {
 
 /// The nodes of a part of a tree, in order.
 #[derive(Debug)]
-pub struct SubtreeNodes<S, B> {
+struct SubtreeNodes<S, B> {
     /// From the last to the next one. The nodes below a single node were visited, or are visited
     /// later.
     stack: Vec<Subtree<S>>,
@@ -82,15 +82,12 @@ where
     }
 }
 
-/// The chain over the nodes of a tree, of [`walk_tree`] and the functions beside it.
-pub type WalkTree<S, F> = FlatMapIter<Over<'static, Owned<Subtree<S>>>, F>;
-
 #[track_caller]
 fn walk<S, B, I>(
     root: S,
     children_of: B,
     order: Order,
-) -> WalkTree<S, impl Fn(Subtree<S>) -> SubtreeNodes<S, B> + Send + Sync + Clone>
+) -> impl Positions<Item = S, Mode = Uncontrolled>
 where
     S: Send,
     B: Fn(&S) -> I + Send + Sync,
@@ -143,7 +140,7 @@ where
 pub fn walk_tree_prefix<S, B, I>(
     root: S,
     children_of: B,
-) -> WalkTree<S, impl Fn(Subtree<S>) -> SubtreeNodes<S, B> + Send + Sync + Clone>
+) -> impl Positions<Item = S, Mode = Uncontrolled>
 where
     S: Send,
     B: Fn(&S) -> I + Send + Sync,
@@ -164,7 +161,7 @@ where
 pub fn walk_tree_postfix<S, B, I>(
     root: S,
     children_of: B,
-) -> WalkTree<S, impl Fn(Subtree<S>) -> SubtreeNodes<S, B> + Send + Sync + Clone>
+) -> impl Positions<Item = S, Mode = Uncontrolled>
 where
     S: Send,
     B: Fn(&S) -> I + Send + Sync,
@@ -183,10 +180,7 @@ where
 /// assert_eq!(walk_tree(1, digits).count(), 1 + 3 + 9);
 /// ```
 #[track_caller]
-pub fn walk_tree<S, B, I>(
-    root: S,
-    children_of: B,
-) -> WalkTree<S, impl Fn(Subtree<S>) -> SubtreeNodes<S, B> + Send + Sync + Clone>
+pub fn walk_tree<S, B, I>(root: S, children_of: B) -> impl Positions<Item = S, Mode = Uncontrolled>
 where
     S: Send,
     B: Fn(&S) -> I + Send + Sync,
