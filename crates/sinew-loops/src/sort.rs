@@ -31,7 +31,7 @@ use sinew_sync::plant::{Bug, planted};
 
 mod merge;
 
-use self::merge::{Destination, Run, merge};
+use self::merge::{Destination, Run, Section, merge};
 use crate::{Control, Operation};
 use sinew_core::{Cancelled, Worker};
 use std::cmp::Ordering;
@@ -350,9 +350,12 @@ unsafe fn sort_part<T: Send, C, E: Executor>(
     // SAFETY: both halves are sorted in the place `from` (S1), and the other place has room for
     // them.
     unsafe {
-        let low = Run::new(low.place(from), low.len);
-        let high = Run::new(high.place(from), high.len);
-        merge(w, low, high, Destination::new(part.place(to)), compare, executor);
+        let section = Section {
+            left: Run::new(low.place(from), low.len),
+            right: Run::new(high.place(from), high.len),
+            destination: Destination::new(part.place(to)),
+        };
+        merge(w, section, compare, executor);
     }
     // If this panics, the merge's sources are unchanged (S2).
     executor.done(w, part.len);

@@ -3,12 +3,13 @@
 //! Under a model checker time is virtual: it advances with the model's own steps. A wait bounded by
 //! time then ends after a bounded number of steps, and a schedule replays the same way.
 
+use std::time::{Duration, Instant};
+
 /// Nanoseconds since the first call.
 #[cfg(not(any(loom, shuttle)))]
 #[inline]
 pub fn now_ns() -> u64 {
     use std::sync::OnceLock;
-    use std::time::Instant;
     static START: OnceLock<Instant> = OnceLock::new();
     u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
@@ -24,6 +25,16 @@ pub fn now_ns() -> u64 {
 pub fn now_ns() -> u64 {
     static TICKS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     TICKS.fetch_add(25_000, std::sync::atomic::Ordering::Relaxed)
+}
+
+/// The time of [`now_ns`] when `timeout` will have passed; `u64::MAX` if that is too far away.
+pub fn ns_after(timeout: Duration) -> u64 {
+    now_ns().saturating_add(timeout.as_nanos().try_into().unwrap_or(u64::MAX))
+}
+
+/// The time of [`now_ns`] at `deadline`: now, if it is over.
+pub fn ns_at(deadline: Instant) -> u64 {
+    ns_after(deadline.saturating_duration_since(Instant::now()))
 }
 
 /// About how many [`ticks`] a microsecond has; at most a factor of two off.
@@ -101,7 +112,17 @@ pub fn start_measuring() -> (u64, u64) {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{TICKS_PER_US, now_ns, start_measuring, thread_cpu_ns, ticks_per_ns};
+    use super::*;
+
+    /// Catches: a sum that wraps, and a deadline of the past that is far in the future.
+    #[test]
+    fn deadlines_are_times_of_the_clock() {
+        let (began, at) = (Instant::now(), now_ns());
+        assert_eq!(ns_after(Duration::MAX), u64::MAX);
+        assert!(ns_after(Duration::from_secs(1)) >= at + 1_000_000_000);
+        assert!((at..=now_ns()).contains(&ns_at(began)));
+        assert!(ns_at(began + Duration::from_secs(1)) <= now_ns() + 1_000_000_000);
+    }
 
     /// Catches: a clock of anything but this thread's processor time.
     #[cfg(target_os = "linux")]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use sinew_deque::Priority;
-use sinew_sync::clock::now_ns;
+use sinew_sync::clock::{ns_after, ns_at};
 
 use crate::pool::Pool;
 use crate::pool::inject::{CallError, Terms, erased};
@@ -63,8 +63,7 @@ impl<'c> CallBuilder<'c> {
 
     /// Sets the [deadline](Self::deadline) to `timeout` from now.
     pub fn timeout(self, timeout: Duration) -> Self {
-        let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        self.deadline_at(now_ns().saturating_add(ns))
+        self.deadline_at(ns_after(timeout))
     }
 
     /// The call must have begun before `deadline`: it does not begin later, and its caller returns
@@ -73,7 +72,7 @@ impl<'c> CallBuilder<'c> {
     /// A call that has begun runs to its end. If it has a [control](Self::control), its caller
     /// cancels that control at the deadline.
     pub fn deadline(self, deadline: Instant) -> Self {
-        self.timeout(deadline.saturating_duration_since(Instant::now()))
+        self.deadline_at(ns_at(deadline))
     }
 
     fn deadline_at(mut self, deadline_ns: u64) -> Self {

@@ -13,7 +13,7 @@
 use std::time::{Duration, Instant};
 
 use sinew_sync::atomic::{AtomicU64, Ordering};
-use sinew_sync::clock::now_ns;
+use sinew_sync::clock::{now_ns, ns_after, ns_at};
 
 use super::{Control, HAS_DEADLINE};
 
@@ -49,13 +49,15 @@ impl Control {
     /// assert_eq!(endless.sum::<u64>(), Err(Cancelled));
     /// ```
     pub fn cancel_at(&self, deadline: Instant) {
-        self.cancel_after(deadline.saturating_duration_since(Instant::now()));
+        self.cancel_at_ns(ns_at(deadline));
     }
 
     /// Cancels the control after `timeout` from now; see [`cancel_at`](Self::cancel_at).
     pub fn cancel_after(&self, timeout: Duration) {
-        let ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        let deadline_ns = now_ns().saturating_add(ns);
+        self.cancel_at_ns(ns_after(timeout));
+    }
+
+    fn cancel_at_ns(&self, deadline_ns: u64) {
         let _requests = self.state.requests.lock();
         let earliest = self.state.deadline.0.load(Ordering::Relaxed).min(deadline_ns);
         self.state.deadline.0.store(earliest, Ordering::Relaxed);

@@ -170,10 +170,9 @@ const SOLO_TICKS: u64 = 7 * TICKS_PER_US / 10;
 /// predicts that the loop ends soon. Returns how many iterations are done, and whether they all
 /// ran; if the body asked to stop, all count as done.
 ///
-/// The prediction extrapolates from the time so far. Steps grow from that of the first claim, an
-/// eighth of a share, to half a share: a reading of the clock costs as much as some iterations of
-/// such a loop. A loop whose cost jumps delays its offer by one step. Loops of few iterations are
-/// offered at once.
+/// The prediction extrapolates from the time so far. Steps grow from an eighth of a share to half a
+/// share: a reading of the clock costs as much as some iterations of such a loop. A loop whose cost
+/// jumps delays its offer by one step. Loops of few iterations are offered at once.
 #[inline]
 fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
 where
@@ -188,7 +187,7 @@ where
     let mut local = enter();
     let (mut done, mut next) = (0, 1);
     let pieces = w.pieces(false);
-    while done < n {
+    loop {
         w.count_chunk();
         // Not `(done + next).min(n)`: the sum may overflow.
         let range = done..done + next.min(n - done);
@@ -197,13 +196,16 @@ where
             return (n, false);
         }
         pieces.ended();
+        if done == n {
+            break;
+        }
         let elapsed = ticks().saturating_sub(began);
         let predicted = elapsed.saturating_mul(n as u64) / done as u64;
         // The time of a single iteration predicts nothing, unless it is long by itself.
         if elapsed > SOLO_TICKS || (done > 1 && predicted > 2 * SOLO_TICKS) {
             break;
         }
-        next = if next == 1 { chunk } else { (2 * next).min(4 * chunk) };
+        next = if next == 1 { chunk } else { 4 * chunk };
     }
     (done, true)
 }

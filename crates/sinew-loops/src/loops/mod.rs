@@ -13,7 +13,8 @@
 //! | `meter` | how each thread spends its time |
 //!
 //! Functions take the worker that they run on, and their [`Items`](crate::data::Items) by value: a
-//! loop requests each index once, and no other code can request it again.
+//! loop requests each index once, and no other code can request it again. Tests of the floors below
+//! the iterators call them directly, with the worker and the options that they examine.
 
 #![expect(clippy::needless_pass_by_value, reason = "a loop consumes its items")]
 

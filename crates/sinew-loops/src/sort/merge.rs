@@ -4,8 +4,8 @@
 //! changes its source. So the source holds every element once, also after a panic of the user's
 //! comparator.
 //!
-//! A large merge is split at the middle element of the longer run, whose position in the shorter
-//! run a binary search finds. The elements below and above are two merges.
+//! A large merge is split in halves: a binary search finds the cut of one run, and with it that of
+//! the other, so that half of all elements are below the cuts. A worker merges two halves in turns.
 
 use super::Executor;
 use sinew_core::Worker;
@@ -20,6 +20,13 @@ pub(super) struct Run<'r, T> {
     start: *const T,
     len: usize,
     borrow: PhantomData<&'r [T]>,
+}
+
+/// A merge, or a part of one.
+pub(super) struct Section<'r, T> {
+    pub(super) left: Run<'r, T>,
+    pub(super) right: Run<'r, T>,
+    pub(super) destination: Destination<'r, T>,
 }
 
 /// The destination of a merge.
@@ -85,53 +92,42 @@ impl<T> Destination<'_, T> {
     }
 }
 
-/// Copies `left` and `right` in order to `destination`, equal elements of `left` first; in any
-/// order once cancelled.
+/// Copies both runs of `section` in order to its destination, equal elements of `left` first; in
+/// any order once cancelled.
 ///
 /// # Safety
 ///
-/// `destination` has space for both.
+/// The destination has space for both.
 pub(super) unsafe fn merge<T: Send, C, E: Executor>(
     w: &Worker,
-    left: Run<'_, T>,
-    right: Run<'_, T>,
-    mut destination: Destination<'_, T>,
+    mut section: Section<'_, T>,
     compare: &C,
     executor: &E,
 ) where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    if executor.is_cancelled() || are_in_order(left, right, compare) {
+    if executor.is_cancelled() || are_in_order(section.left, section.right, compare) {
         // SAFETY: there is space for both.
         unsafe {
-            destination.append(left);
-            destination.append(right);
+            section.destination.append(section.left);
+            section.destination.append(section.right);
         }
         return;
     }
-    if left.len + right.len <= LEAF {
+    if section.left.len + section.right.len <= LEAF {
         // SAFETY: the same.
-        unsafe { merge_serially(left, right, destination, compare) };
+        unsafe { merge_serially(section, compare) };
         w.serve_calls();
         return;
     }
-    let (at_left, at_right) = split_points(left.slice(), right.slice(), compare);
-    let ((low_left, high_left), (low_right, high_right)) =
-        (left.split(at_left), right.split(at_right));
-    // SAFETY: the lower halves fill the destination up to there, the upper halves the rest, so both
-    // destinations do not overlap.
-    let (low, high) = unsafe {
-        (
-            Destination::new(destination.start),
-            Destination::new(destination.start.add(at_left + at_right)),
-        )
-    };
+    // SAFETY: the same.
+    let (low, high) = unsafe { section.halves(compare) };
     executor.join(
         w,
-        // SAFETY: each destination is as large as its two halves.
-        |w| unsafe { merge(w, low_left, low_right, low, compare, executor) },
+        // SAFETY: each half has space for its runs.
+        |w| unsafe { merge(w, low, compare, executor) },
         // SAFETY: the same.
-        move |w| unsafe { merge(w, high_left, high_right, high, compare, executor) },
+        move |w| unsafe { merge(w, high, compare, executor) },
     );
 }
 
@@ -147,53 +143,106 @@ fn are_in_order<T>(
     }
 }
 
-/// Cuts for both runs, near the middle: all elements below the cuts belong before all above.
+/// Cuts both runs so that the elements below the cuts are the first half of the merge.
 fn split_points<T>(
     left: &[T],
     right: &[T],
     compare: &impl Fn(&T, &T) -> Ordering,
 ) -> (usize, usize) {
-    if left.len() >= right.len() {
-        let middle = left.len() / 2;
-        // Equal elements of `right` come after the pivot, which is of `left`.
-        (middle, right.partition_point(|element| compare(element, &left[middle]) == Ordering::Less))
-    } else {
-        let middle = right.len() / 2;
-        // Equal elements of `left` come before the pivot, which is of `right`.
+    let half = (left.len() + right.len()) / 2;
+    // The cut of `left` is the first at which the last element of `right` below comes earlier.
+    let (mut low, mut high) = (half.saturating_sub(right.len()), half.min(left.len()));
+    while low < high {
+        let at = low + (high - low) / 2;
+        // Equal elements of `right` come after those of `left`.
+        if compare(&right[half - at - 1], &left[at]) == Ordering::Less {
+            high = at;
+        } else {
+            low = at + 1;
+        }
+    }
+    (low, half - low)
+}
+
+
+impl<'r, T> Section<'r, T> {
+    /// The first and the second half of the merge.
+    ///
+    /// # Safety
+    ///
+    /// The destination has room for both runs.
+    unsafe fn halves(self, compare: &impl Fn(&T, &T) -> Ordering) -> (Self, Self) {
+        let (at_left, at_right) = split_points(self.left.slice(), self.right.slice(), compare);
+        let (low_left, high_left) = self.left.split(at_left);
+        let (low_right, high_right) = self.right.split(at_right);
+        // SAFETY: the first half fills the destination up to here, the second the rest, so both
+        // destinations do not overlap.
+        let high = unsafe { Destination::new(self.destination.start.add(at_left + at_right)) };
         (
-            left.partition_point(|element| compare(element, &right[middle]) != Ordering::Greater),
-            middle,
+            Self { left: low_left, right: low_right, destination: self.destination },
+            Self { left: high_left, right: high_right, destination: high },
         )
+    }
+
+    /// Whether both runs have elements left.
+    fn has_both(&self) -> bool {
+        self.left.len > 0 && self.right.len > 0
+    }
+
+    /// Copies one element.
+    ///
+    /// # Safety
+    ///
+    /// Neither run is empty, and there is room for one more element.
+    #[inline(always)]
+    unsafe fn step(&mut self, compare: &impl Fn(&T, &T) -> Ordering) {
+        // SAFETY: the promise of the caller.
+        unsafe {
+            let from_right = compare(&*self.right.start, &*self.left.start) == Ordering::Less;
+            let from = if from_right { self.right.start } else { self.left.start };
+            std::ptr::copy_nonoverlapping(from, self.destination.start, 1);
+            self.destination.start = self.destination.start.add(1);
+            // Without a branch, which processors could not predict.
+            self.right.start = self.right.start.add(usize::from(from_right));
+            self.right.len -= usize::from(from_right);
+            self.left.start = self.left.start.add(usize::from(!from_right));
+            self.left.len -= usize::from(!from_right);
+        }
+    }
+
+    /// Copies what is left.
+    ///
+    /// # Safety
+    ///
+    /// There is room for it.
+    unsafe fn finish(mut self, compare: &impl Fn(&T, &T) -> Ordering) {
+        while self.has_both() {
+            // SAFETY: neither run is empty, and there is room for all of them.
+            unsafe { self.step(compare) };
+        }
+        // SAFETY: there is room for what is left of the runs.
+        unsafe {
+            self.destination.append(self.left);
+            self.destination.append(self.right);
+        }
     }
 }
 
+/// Merges the quarters of a section in turns. The next step of a section waits for its comparison;
+/// the steps of different sections do not wait for each other.
+///
 /// # Safety
 ///
-/// As for [`merge`].
-unsafe fn merge_serially<T>(
-    mut left: Run<'_, T>,
-    mut right: Run<'_, T>,
-    mut destination: Destination<'_, T>,
-    compare: &impl Fn(&T, &T) -> Ordering,
-) {
-    while left.len > 0 && right.len > 0 {
-        // SAFETY: neither run is empty; one element is copied per round, and there is room for all
-        // of them.
-        unsafe {
-            let from_right = compare(&*right.start, &*left.start) == Ordering::Less;
-            let from = if from_right { right.start } else { left.start };
-            std::ptr::copy_nonoverlapping(from, destination.start, 1);
-            destination.start = destination.start.add(1);
-            // Without a branch, which processors could not predict.
-            right.start = right.start.add(usize::from(from_right));
-            right.len -= usize::from(from_right);
-            left.start = left.start.add(usize::from(!from_right));
-            left.len -= usize::from(!from_right);
-        }
-    }
-    // SAFETY: what is left of the runs fits into what is left of the destination.
+/// There is room in the destination for both runs.
+unsafe fn merge_serially<T>(section: Section<'_, T>, compare: &impl Fn(&T, &T) -> Ordering) {
+    // SAFETY: the same room, divided; a step follows the check that neither run is empty.
     unsafe {
-        destination.append(left);
-        destination.append(right);
+        let (mut a, mut b) = section.halves(compare);
+        while a.has_both() && b.has_both() {
+            a.step(compare);
+            b.step(compare);
+        }
+        a.finish(compare);
+        b.finish(compare);
     }
 }

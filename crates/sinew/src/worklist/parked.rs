@@ -49,7 +49,7 @@ use std::time::Instant;
 
 use sinew_stm::Change;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use sinew_sync::clock::now_ns;
+use sinew_sync::clock::{now_ns, ns_at};
 use sinew_sync::lock::{Condvar, Mutex};
 use sinew_sync::plant::{Bug, planted};
 
@@ -82,7 +82,7 @@ impl<U> Parked<U> {
     pub(super) fn park(&self, unit: Entry<U>, change: Change) {
         let number = self.woken.new_number();
         let waker = Waker::from(Arc::new(UnitWaker { number, woken: Arc::clone(&self.woken) }));
-        let deadline_ns = change.deadline().map(on_clock);
+        let deadline_ns = change.deadline().map(|deadline| ns_at(deadline).min(NEVER - 1));
         if planted(Bug::EarlySet) {
             change.notify(waker);
             self.slots.lock().insert(number, Slot { unit, change, deadline_ns });
@@ -183,12 +183,6 @@ impl State {
 
 /// The first deadline of no unit.
 const NEVER: u64 = u64::MAX;
-
-/// A deadline on the clock of `now_ns`.
-fn on_clock(deadline: Instant) -> u64 {
-    let left = deadline.saturating_duration_since(Instant::now()).as_nanos();
-    now_ns().saturating_add(left.try_into().unwrap_or(NEVER)).min(NEVER - 1)
-}
 
 /// The state of a run whose units all wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,10 @@
 //! they take less time than [`TARGET_TICKS`], so expensive items are balanced one by one, and cheap
 //! ones need few locks and few readings of the clock.
 //!
+//! Items that come one by one and are cheap take less time than the lock takes from one core to
+//! another. A participant that mostly finds the lock taken, and whose items are that cheap, leaves
+//! it to the others for a few times the time that it has competed.
+//!
 //! A batch has no more items than the iterator promises (the lower bound of its `size_hint`), or
 //! one. So a participant does not wait for an item, for example from a channel, while it has
 //! another one in hand.
@@ -34,7 +38,7 @@ use std::panic::Location;
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::pace::Pace;
-use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_PER_US, ticks};
 use sinew_sync::lock::Mutex;
 
@@ -85,6 +89,11 @@ const CHUNK: usize = 1024;
 const BATCH_BYTES: usize = 64 * 1024;
 /// The intended time of a batch.
 const TARGET_TICKS: u64 = 16 * TICKS_PER_US;
+/// An item that takes less time, with its part of the waiting, is not worth a lock that is passed
+/// from core to core.
+const CHEAP_TICKS: u64 = TICKS_PER_US;
+/// How many times as long as it has competed for the lock a participant leaves it alone.
+const AWAY: u64 = 8;
 /// The time after which a participant returns to the loop driver.
 const TURN_TICKS: u64 = 50 * TICKS_PER_US;
 
@@ -120,13 +129,15 @@ fn this_thread() -> usize {
     PLACE.with(|place| std::ptr::from_ref(place).addr())
 }
 
-/// How a participant got a batch.
-enum Taken {
-    /// There may be more.
-    More,
-    /// The iterator has ended; the batch may have its last items.
+/// What a participant got.
+enum Taken<T> {
+    /// An item; the batch is empty.
+    Item(T),
+    /// A batch; there may be more.
+    Batch,
+    /// A batch, or nothing: the iterator has ended.
     Last,
-    /// Not at all, because a call of the iterator waits for this thread (B3).
+    /// Nothing, because a call of the iterator waits for this thread (B3).
     Nested,
 }
 
@@ -139,15 +150,19 @@ impl<I: Iterator> IterBridge<I> {
         size => BATCH_BYTES / size,
     };
 
-    /// Takes at most `most` items, at least 1, into an empty batch.
-    fn take(&self, batch: &mut Vec<I::Item>, most: usize) -> Taken {
+    /// Takes at most `most` items, at least 1. Several are put into an empty batch. Counts in
+    /// `waits` if it has to wait for the lock.
+    fn take(&self, batch: &mut Vec<I::Item>, most: usize, waits: &mut usize) -> Taken<I::Item> {
         let this = this_thread();
         // Relaxed: see the orderings.
         if self.holder.load(Ordering::Relaxed) == this {
             self.is_left.store(true, Ordering::Relaxed);
             return Taken::Nested;
         }
-        let mut state = self.state.lock();
+        let mut state = self.state.try_lock().unwrap_or_else(|| {
+            *waits += 1;
+            self.state.lock()
+        });
         if state.has_ended {
             return Taken::Last;
         }
@@ -155,14 +170,15 @@ impl<I: Iterator> IterBridge<I> {
         // Stays if the iterator panics (B2).
         state.has_ended = true;
         let number = state.iterator.size_hint().0.clamp(1, most);
-        if number == 1 {
-            batch.extend(state.iterator.next());
+        let taken = if number == 1 {
+            state.iterator.next().map_or(Taken::Last, Taken::Item)
         } else {
             batch.extend(state.iterator.by_ref().take(number));
-        }
-        state.has_ended = batch.len() < number;
+            if batch.len() < number { Taken::Last } else { Taken::Batch }
+        };
+        state.has_ended = matches!(taken, Taken::Last);
         self.holder.store(0, Ordering::Relaxed);
-        if state.has_ended { Taken::Last } else { Taken::More }
+        taken
     }
 }
 
@@ -193,28 +209,53 @@ unsafe impl<I: Iterator<Item: Send> + Send> Positions for IterBridge<I> {
     {
         let (mut left, mut batch) = (positions.len(), Vec::new());
         let mut pace = Pace::up_to(Self::MOST);
-        // The items since the clock was read.
-        let (mut since, mut read_at) = (0, ticks());
+        // The items since the clock was read, and how often the lock was not free.
+        let (mut since, mut waits, mut read_at) = (0, 0, ticks());
         let ends = (left <= CHUNK).then(|| read_at + TURN_TICKS);
         while left > 0 {
-            let taken = self.take(&mut batch, left.min(pace.slice() - since));
-            let number = batch.len();
-            batch.drain(..).try_for_each(&mut sink)?;
-            if !matches!(taken, Taken::More) {
-                return ControlFlow::Break(());
-            }
+            let number = match self.take(&mut batch, left.min(pace.slice() - since), &mut waits) {
+                Taken::Item(item) => {
+                    sink(item)?;
+                    1
+                }
+                Taken::Batch => {
+                    let number = batch.len();
+                    batch.drain(..).try_for_each(&mut sink)?;
+                    number
+                }
+                Taken::Last | Taken::Nested => {
+                    batch.drain(..).try_for_each(&mut sink)?;
+                    return ControlFlow::Break(());
+                }
+            };
             // Relaxed: see the orderings. If it is left, no other range will be requested (B3).
             left = if self.is_left.load(Ordering::Relaxed) { usize::MAX } else { left - number };
             since += number;
             if since == pace.slice() {
                 let now = ticks();
-                pace.record(since, now.saturating_sub(read_at), TARGET_TICKS);
-                (since, read_at) = (0, now);
+                let elapsed = now.saturating_sub(read_at);
+                pace.record(since, elapsed, TARGET_TICKS);
                 if left != usize::MAX && ends.is_some_and(|ends| now > ends) {
                     break;
                 }
+                read_at = if waits > since / 2 { leave_alone(now, elapsed, since) } else { now };
+                (since, waits) = (0, 0);
             }
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Leaves the lock to the other participants for a while if items are so cheap that passing the
+/// lock from core to core takes longer. `since` items have taken `elapsed` ticks until `now`.
+/// Returns the new time.
+fn leave_alone(mut now: u64, elapsed: u64, since: usize) -> u64 {
+    if elapsed < CHEAP_TICKS.saturating_mul(since as u64) {
+        let ends = now + AWAY * elapsed;
+        while now < ends {
+            spin_loop();
+            now = ticks();
+        }
+    }
+    now
 }
