@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand};
 use sinew_console::{CompletionsArgs, Failure, ManArgs};
 
 use crate::demo::DemoArgs;
+use crate::draw::DrawArgs;
 use crate::list::ListArgs;
 use crate::oracle::OracleArgs;
 use crate::report::ReportArgs;
@@ -37,6 +38,8 @@ pub(crate) enum Command {
     Program,
     /// Collect results on one HTML page
     Report(ReportArgs),
+    /// Draw what workers, schedules and tuners did in a real run, as SVG
+    Draw(DrawArgs),
     /// Simulate a program on any machine, in virtual time
     Sim(SimArgs),
     /// Print the completions of this command for a shell

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `args` | the subcommands; each has its arguments in its own file |
 //! | `values`, `pool` | values and arguments of several subcommands |
-//! | `demo`, `run`, `list`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
+//! | `demo`, `draw`, `run`, `list`, `oracle`, `reproduce`, `report`, `sim` | a subcommand each |
 //! | `entries` | lists of names and descriptions |
 //! | `timeline` | the demo's loop that is changed while it runs |
 //! | `measure` | interleaved serial and parallel runs with checked results |
@@ -33,6 +33,7 @@
 mod args;
 mod contention;
 mod demo;
+mod draw;
 mod entries;
 mod files;
 mod interrupt;
@@ -72,6 +73,7 @@ fn perform(command: Command) -> Result<(), Failure> {
         Command::Reproduce(args) => reproduce::perform(&args),
         Command::Program => reproduce::program(),
         Command::Report(args) => report::perform(&args),
+        Command::Draw(args) => draw::perform(&args),
         Command::Sim(args) => sim::perform(&args),
         Command::Completions(args) => args.perform::<CommandLine>(),
         Command::Man(args) => args.perform::<CommandLine>(),

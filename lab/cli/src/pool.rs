@@ -68,7 +68,7 @@ pub(crate) struct Kept {
 }
 
 /// Applies the mapping of the application, unless the environment names one.
-fn placed(builder: PoolBuilder, mapping: Option<&Mapping>) -> PoolBuilder {
+pub(crate) fn placed(builder: PoolBuilder, mapping: Option<&Mapping>) -> PoolBuilder {
     match mapping.filter(|_| std::env::var_os("SINEW_MAPPING").is_none()) {
         Some(mapping) => builder.mapping(mapping.clone()),
         None => builder,

@@ -1,9 +1,10 @@
-//! A loop that is changed while it runs, drawn as a timeline; the demo shows it before its table.
+//! A loop that is changed while it runs, as a timeline; the demo shows it before its table, and
+//! `draw timeline` makes a picture of it.
 //!
 //! The loop is a map-array whose first half of tasks is heavy. Another thread changes its threads,
-//! schedule and mapping by a script, and counts each worker's tasks since the last change of the
-//! picture. On a terminal it redraws the picture at once; otherwise the finished timeline is
-//! printed. The results are checked like all others.
+//! schedule and mapping by a script, and counts each worker's tasks since the last column of the
+//! picture. On a terminal the demo redraws the picture at once; otherwise it prints the finished
+//! timeline. The results are checked like all others.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
@@ -33,6 +34,9 @@ const TASKS: usize = 20_000;
 
 /// Duration of a heavy task relative to a light one.
 const LIGHTER: u32 = 100;
+
+/// The schedule before the first change.
+const FIRST: Schedule = Schedule::Static;
 
 /// The changes and their times, in hundredths of the planned time.
 const SCRIPT: [(u32, Change); 6] = [
@@ -75,26 +79,85 @@ impl Change {
 
 /// The observations so far.
 #[derive(Debug, Default)]
-struct Timeline {
-    /// For each column the work of each worker.
-    columns: Vec<Vec<u64>>,
-    /// The column of each change, and its description.
-    changes: Vec<(usize, String)>,
+pub(crate) struct Timeline {
+    /// From left to right, without gaps.
+    pub(crate) columns: Vec<Column>,
+    /// The changes so far.
+    pub(crate) changes: Vec<Changed>,
+}
+
+/// A part of the time.
+#[derive(Debug)]
+pub(crate) struct Column {
+    /// Its end, from the beginning of the loop.
+    pub(crate) end: Duration,
+    /// The work of each worker.
+    pub(crate) work: Vec<u64>,
+    /// The schedule at its end.
+    pub(crate) schedule: Schedule,
+}
+
+/// A change that was made.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    /// The column in which it takes effect.
+    pub(crate) column: usize,
+    /// When it was made, from the beginning of the loop.
+    pub(crate) at: Duration,
+    /// Its description.
+    pub(crate) words: String,
+}
+
+/// A loop that was changed while it ran; its results are right.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    pub(crate) timeline: Timeline,
+    /// The number of changes that the control has seen.
+    changes: u64,
+    /// The number of results, unless the loop was cancelled.
+    pub(crate) answers: Option<usize>,
 }
 
 /// Runs the loop for about `planned`, and shows it; fails if a result is wrong.
 pub(crate) fn show(pool: &Pool, planned: Duration) -> Result<(), Failure> {
+    let live = io::stdout().is_terminal();
+    let mut drawn = Ok(0);
+    let redraw_live = |timeline: &Timeline| {
+        if live && let Ok(lines) = drawn {
+            drawn = redraw(timeline, lines);
+        }
+    };
+    let observed = observe(pool, planned, COLUMN.min(planned / 40), redraw_live)?;
+    let printed =
+        if live { drawn.map(drop) } else { output::print(&observed.timeline.draw('#', '.')) };
+    let words = match observed.answers {
+        Some(answers) => format!(
+            "The loop was changed {} times while it ran; its {answers} answers are right.\n",
+            observed.changes
+        ),
+        None => format!("This machine is busy: the loop was cancelled after {LONGEST:?}.\n"),
+    };
+    Ok(printed.and(output::print(&words))?)
+}
+
+/// Runs the loop for about `planned`, and observes it; fails if a result is wrong. `see` gets the
+/// timeline after each `column`.
+pub(crate) fn observe(
+    pool: &Pool,
+    planned: Duration,
+    column: Duration,
+    see: impl FnMut(&Timeline) + Send,
+) -> Result<Observed, Failure> {
     let workers = pool.max_threads();
     let workload = workload(workers, planned);
     let (control, done) =
         (Control::new(), (0..workers).map(|_| AtomicU64::new(0)).collect::<Vec<_>>());
     let (end, ended) = channel::<()>();
-    let answers = thread::scope(|s| {
-        let stage =
-            Stage { control: &control, done: &done, planned, live: io::stdout().is_terminal() };
-        let direct = s.spawn(move || stage.direct(&ended));
+    let joined = thread::scope(|s| {
+        let stage = Stage { control: &control, done: &done, planned, column };
+        let direct = s.spawn(move || stage.direct(&ended, see));
         let answers = pool.run(|_| {
-            let tasks = over(workload.tasks()).control(&control).schedule(Schedule::Static);
+            let tasks = over(workload.tasks()).control(&control).schedule(FIRST);
             let answers = tasks.map_array(workload.table(), |task, table| {
                 let answer = apply(task, table);
                 let worker = sinew::run(|w| w.index());
@@ -105,35 +168,31 @@ pub(crate) fn show(pool: &Pool, planned: Duration) -> Result<(), Failure> {
             answers.collect::<Vec<_>>()
         });
         drop(end);
-        direct.join().map(|printed| (answers, printed))
+        direct.join().map(|timeline| (answers, timeline))
     });
-    let (answers, printed) =
-        answers.map_err(|_| Failure::Wrong("the timeline could not be drawn".to_owned()))?;
-    let words = match answers {
-        Ok(answers) => {
-            workload
-                .check(&answers)
-                .map_err(|wrong| Failure::Wrong(format!("the changed loop: {wrong}")))?;
-            let changes = control.snapshot().changes;
-            format!(
-                "The loop was changed {changes} times while it ran; its {} answers are right.\n",
-                answers.len()
-            )
-        }
-        Err(Cancelled) => {
-            format!("This machine is busy: the loop was cancelled after {LONGEST:?}.\n")
-        }
-    };
-    Ok(printed.and(output::print(&words))?)
+    let (answers, timeline) =
+        joined.map_err(|_| Failure::Wrong("the timeline could not be drawn".to_owned()))?;
+    let answers = answers.ok();
+    if let Some(answers) = &answers {
+        let checked = workload.check(answers);
+        checked.map_err(|wrong| Failure::Wrong(format!("the changed loop: {wrong}")))?;
+    }
+    let changes = control.snapshot().changes;
+    Ok(Observed { timeline, changes, answers: answers.map(|answers| answers.len()) })
 }
 
 /// Tasks that keep the workers busy for about the planned time, calibrated by one task.
 fn workload(workers: usize, planned: Duration) -> Workload {
-    const TRIAL: u32 = 5_000;
+    const TRIAL: u32 = 100_000;
     let trial = Workload::uniform(1, TRIAL);
-    let began = Instant::now();
-    let _ = trial.serial();
-    let repetition_s = began.elapsed().as_secs_f64() / f64::from(TRIAL);
+    let time = |_| {
+        let began = Instant::now();
+        let _ = trial.serial();
+        began.elapsed()
+    };
+    // The shortest of some: the first one runs while the processor is still slow.
+    let shortest = (0..5).map(time).min().unwrap_or_default();
+    let repetition_s = shortest.as_secs_f64() / f64::from(TRIAL);
     // One worker runs in the script's first step and its last but one. In the others fewer than all
     // are busy, because static shares are uneven.
     let work_s = planned.as_secs_f64() * (0.3 + 0.55 * workers as f64);
@@ -146,42 +205,36 @@ struct Stage<'a> {
     control: &'a Control,
     done: &'a [AtomicU64],
     planned: Duration,
-    live: bool,
+    column: Duration,
 }
 
 impl Stage<'_> {
     /// Runs until the loop has ended.
-    fn direct(&self, ended: &Receiver<()>) -> io::Result<()> {
+    fn direct(&self, ended: &Receiver<()>, mut see: impl FnMut(&Timeline)) -> Timeline {
         let (began, mut timeline, mut before) =
             (Instant::now(), Timeline::default(), vec![0; self.done.len()]);
-        let column = COLUMN.min(self.planned / 40);
-        let mut script = SCRIPT.iter().peekable();
-        let mut drawn = Ok(0);
+        let (mut script, mut schedule) = (SCRIPT.iter().peekable(), FIRST);
         loop {
-            let elapsed = began.elapsed();
-            while let Some((_, change)) =
-                script.next_if(|(at, _)| self.planned * *at / 100 <= elapsed)
+            let at = began.elapsed();
+            while let Some((_, change)) = script.next_if(|(due, _)| self.planned * *due / 100 <= at)
             {
-                timeline
-                    .changes
-                    .push((timeline.columns.len(), change.make(self.control, self.done.len())));
+                let words = change.make(self.control, self.done.len());
+                if let Change::Schedule(next) = change {
+                    schedule = *next;
+                }
+                timeline.changes.push(Changed { column: timeline.columns.len(), at, words });
             }
-            if elapsed > LONGEST {
+            if at > LONGEST {
                 self.control.cancel();
             }
-            let is_over = ended.recv_timeout(column) != Err(RecvTimeoutError::Timeout);
-            timeline.columns.push(self.since(&mut before));
-            if self.live {
-                drawn = drawn.and_then(|lines| redraw(&timeline, lines));
-            }
+            let is_over = ended.recv_timeout(self.column) != Err(RecvTimeoutError::Timeout);
+            let work = self.since(&mut before);
+            timeline.columns.push(Column { end: began.elapsed(), work, schedule });
+            see(&timeline);
             if is_over {
-                break;
+                return timeline;
             }
         }
-        if !self.live {
-            return output::print(&timeline.draw('#', '.'));
-        }
-        drawn.map(drop)
     }
 
     fn since(&self, before: &mut [u64]) -> Vec<u64> {
@@ -207,28 +260,28 @@ fn fitting(text: &str) -> String {
 impl Timeline {
     /// A line per worker, one with the numbers of the changes, and their descriptions.
     fn draw(&self, busy: char, idle: char) -> String {
-        let workers = self.columns.first().map_or(0, Vec::len);
+        let workers = self.columns.first().map_or(0, |column| column.work.len());
         let mut text = String::from("\nA loop that is changed while it runs:\n");
         for worker in 0..workers.min(LINES) {
             let cells =
-                self.columns.iter().map(|column| if column[worker] > 0 { busy } else { idle });
+                self.columns.iter().map(|column| if column.work[worker] > 0 { busy } else { idle });
             let _ = writeln!(text, "  worker {worker:<3} {}", cells.collect::<String>());
         }
         if workers > LINES {
             let _ = writeln!(text, "  and {} more", workers - LINES);
         }
         let _ = writeln!(text, "  changes    {}", self.marks());
-        for (number, (_, what)) in self.changes.iter().enumerate() {
-            let _ = writeln!(text, "    {} {what}", number + 1);
+        for (number, change) in self.changes.iter().enumerate() {
+            let _ = writeln!(text, "    {} {}", number + 1, change.words);
         }
         text
     }
 
     /// The number of each change below the column of its time.
     fn marks(&self) -> String {
-        let last = self.changes.last().map_or(0, |(column, _)| column + 1);
+        let last = self.changes.last().map_or(0, |change| change.column + 1);
         let mark = |column| {
-            let at = self.changes.iter().rposition(|(changed, _)| *changed == column)?;
+            let at = self.changes.iter().rposition(|change| change.column == column)?;
             char::from_digit(at as u32 + 1, 10)
         };
         (0..last).map(|column| mark(column).unwrap_or(' ')).collect()
@@ -239,11 +292,25 @@ impl Timeline {
 mod tests {
     use super::*;
 
+    fn timeline(work: &[&[u64]], changes: &[(usize, &str)]) -> Timeline {
+        let column =
+            |work: &&[u64]| Column { end: Duration::ZERO, work: work.to_vec(), schedule: FIRST };
+        let change = |(column, words): &(usize, &str)| Changed {
+            column: *column,
+            at: Duration::ZERO,
+            words: (*words).to_owned(),
+        };
+        Timeline {
+            columns: work.iter().map(column).collect(),
+            changes: changes.iter().map(change).collect(),
+        }
+    }
+
     /// Catches: swapped lines of workers, and a change at a wrong column.
     #[test]
     fn a_timeline_has_a_line_a_worker_and_a_number_a_change() {
-        let changes = vec![(0, "1 thread".to_owned()), (2, "2 threads".to_owned())];
-        let timeline = Timeline { columns: vec![vec![5, 0], vec![7, 0], vec![1, 2]], changes };
+        let changes = [(0, "1 thread"), (2, "2 threads")];
+        let timeline = timeline(&[&[5, 0], &[7, 0], &[1, 2]], &changes);
         let lines: Vec<String> = timeline.draw('#', '.').lines().map(str::to_owned).collect();
         assert_eq!(
             lines[2..],
@@ -261,11 +328,8 @@ mod tests {
     /// is lost, or cut although it fits.
     #[test]
     fn what_is_drawn_again_and_again_fits_into_its_lines() {
-        let changes = vec![
-            (99, format!("no mapping: {}", "because ".repeat(20))),
-            (100, "1 thread".to_owned()),
-        ];
-        let timeline = Timeline { columns: vec![vec![1, 0]; 120], changes };
+        let why = format!("no mapping: {}", "because ".repeat(20));
+        let timeline = timeline(&[&[1, 0][..]; 120], &[(99, &why), (100, "1 thread")]);
         let (whole, cut) = (timeline.draw('█', '·'), fitting(&timeline.draw('█', '·')));
         assert!(whole.lines().any(|line| line.chars().count() > WIDTH));
         assert!(cut.lines().all(|line| line.chars().count() <= WIDTH) && cut.ends_with('\n'));
@@ -277,7 +341,7 @@ mod tests {
     /// Catches: a line for each of a thousand workers.
     #[test]
     fn many_workers_are_counted_instead() {
-        let timeline = Timeline { columns: vec![vec![1; 40]], changes: Vec::new() };
+        let timeline = timeline(&[&[1; 40]], &[]);
         assert!(timeline.draw('#', '.').contains("and 24 more"));
     }
 

@@ -14,6 +14,20 @@
 //!
 //! The crate's `examples` folder has whole programs.
 
+/// The guide's picture of this name, for the end of a page. `sinew-lab draw NAME --threads 2 --out
+/// pictures/NAME.svg` makes it.
+macro_rules! picture {
+    ($name:literal, $description:literal) => {
+        concat!(
+            "<div role=\"img\" aria-label=\"",
+            $description,
+            "\" style=\"overflow-x: auto\">\n",
+            include_str!(concat!("pictures/", $name, ".svg")),
+            "</div>\n"
+        )
+    };
+}
+
 /// From rayon to Sinew.
 pub mod from_rayon {
     #![doc = include_str!("from_rayon.md")]
@@ -21,6 +35,7 @@ pub mod from_rayon {
 /// Loops that change while they run.
 pub mod changing_loops {
     #![doc = include_str!("changing_loops.md")]
+    #![doc = picture!("timeline", "The work of two workers over time, with a mark at each change")]
 }
 /// Streams of items.
 pub mod streams {
@@ -33,6 +48,7 @@ pub mod grids {
 /// Transactions and worklists.
 pub mod transactions {
     #![doc = include_str!("transactions.md")]
+    #![doc = picture!("tuning", "Threads, and units per microsecond, while a worklist is tuned")]
 }
 /// From Haskell, Clojure and ZIO.
 pub mod from_other_stms {
@@ -45,6 +61,7 @@ pub mod sharing {
 /// Faster programs.
 pub mod tuning {
     #![doc = include_str!("tuning.md")]
+    #![doc = picture!("chunks", "The iterations of each worker, with a row for each schedule")]
 }
 /// Hangs, panics, and lost time.
 pub mod trouble {

@@ -24,28 +24,46 @@ pub struct Workload {
     table: Vec<u32>,
     kind: Kind,
     heavy: u32,
-    /// The grain of the others, and in how many parts the tasks are divided.
-    light: Option<(u32, usize)>,
+    others: Others,
+}
+
+/// The tasks that are not the heaviest ones.
+#[derive(Debug, Clone, Copy)]
+enum Others {
+    /// None: all tasks are alike.
+    None,
+    /// All after the first of some parts, with a grain.
+    Light { repeats: u32, parts: usize },
+    /// All before the last, each less than the next one.
+    Rising,
 }
 
 impl Workload {
     /// `tasks` tasks that all repeat the sequence equally often.
     pub fn uniform(tasks: usize, repeats: u32) -> Self {
-        Self::new(tasks, repeats, None)
+        Self::new(tasks, repeats, Others::None)
     }
 
     /// The first of `parts` parts of the tasks repeats it `heavy` times, the others `light` times.
     pub fn biased(tasks: usize, heavy: u32, light: u32, parts: usize) -> Self {
-        Self::new(tasks, heavy, Some((light, parts)))
+        Self::new(tasks, heavy, Others::Light { repeats: light, parts })
     }
 
-    fn new(tasks: usize, heavy: u32, light: Option<(u32, usize)>) -> Self {
-        let heavy_tasks = light.map_or(tasks, |(_, parts)| tasks / parts.max(1));
-        let light_repeats = light.map_or(heavy, |(repeats, _)| repeats);
-        let repeats = |number: usize| if number < heavy_tasks { heavy } else { light_repeats };
+    /// Tasks that repeat the sequence more and more often: the last one `heavy` times, and the one
+    /// in the middle half as often.
+    pub fn rising(tasks: usize, heavy: u32) -> Self {
+        Self::new(tasks, heavy, Others::Rising)
+    }
+
+    fn new(tasks: usize, heavy: u32, others: Others) -> Self {
+        let repeats = |number: usize| match others {
+            Others::Light { repeats, parts } if number >= tasks / parts.max(1) => repeats,
+            Others::Rising => (u64::from(heavy) * (number + 1) as u64 / tasks as u64) as u32,
+            _ => heavy,
+        };
         let task = |number| Task { kind: Kind::Compute, start: 0, repeats: repeats(number) };
         let tasks = (0..tasks).map(task).collect();
-        Self { tasks, table: table(Kind::Compute, 1), kind: Kind::Compute, heavy, light }
+        Self { tasks, table: table(Kind::Compute, 1), kind: Kind::Compute, heavy, others }
     }
 
     /// The same number of tasks and repetitions with another kind of work, on a table of `entries`
@@ -107,10 +125,14 @@ impl Workload {
 
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tasks, table, kind, heavy, light } = self;
-        write!(f, "{} tasks of {heavy}", tasks.len())?;
-        if let Some((light, parts)) = light {
-            write!(f, " (the first of {parts} parts) and {light}")?;
+        let Self { tasks, table, kind, heavy, others } = self;
+        write!(f, "{} tasks of ", tasks.len())?;
+        match others {
+            Others::None => write!(f, "{heavy}")?,
+            Others::Light { repeats, parts } => {
+                write!(f, "{heavy} (the first of {parts} parts) and {repeats}")?;
+            }
+            Others::Rising => write!(f, "up to {heavy}")?,
         }
         match kind {
             Kind::Compute => f.write_str(" repeats"),
@@ -127,7 +149,7 @@ mod tests {
 
     /// Catches: heavy tasks that are not the first ones, or not 1/N of all.
     #[test]
-    fn heavy_tasks_come_first_and_are_one_of_n_parts() {
+    fn heavy_tasks_come_first_and_are_one_of_n_parts_or_come_last() {
         let grains = |workload: &Workload| {
             workload.tasks.iter().map(|task| task.repeats).collect::<Vec<_>>()
         };
@@ -137,6 +159,8 @@ mod tests {
             Workload::biased(8, 9, 1, 4).to_string(),
             "8 tasks of 9 (the first of 4 parts) and 1 repeats"
         );
+        assert_eq!(grains(&Workload::rising(4, 8)), [2, 4, 6, 8]);
+        assert_eq!(Workload::rising(4, 8).to_string(), "4 tasks of up to 8 repeats");
     }
 
     /// Catches: a kind whose tasks leave the table or read the same part of it.

@@ -3,12 +3,14 @@
 //! | file | contents |
 //! |---|---|
 //! | `cli` | `run`, `demo` and `list`; bad command lines |
+//! | `draw` | `draw`, and the pictures of the guide |
 //! | `hostile` | invalid command lines, and readers that have gone |
 //! | `report` | `report`, and `run --trace` |
 //! | `reproduce` | `reproduce`: its output, its files and its exit status |
 //! | `sim` | `sim` |
 
 mod cli;
+mod draw;
 #[cfg(unix)]
 mod hostile;
 mod report;

@@ -10,7 +10,7 @@ mod plot;
 mod svg;
 mod table;
 
-pub use plot::{Band, Form, Plot, Series};
+pub use plot::{Band, Form, Mark, Plot, Series, Span};
 pub use svg::svg;
 pub use table::{Cell, Table, cell, difference, number};
 

@@ -1,4 +1,5 @@
-//! Plots: values over categories, in series, perhaps before a band of what was expected.
+//! Plots: values over categories, in series, perhaps before a band of what was expected; or spans
+//! in rows.
 
 /// A plot with a name, which its file gets.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +14,7 @@ pub struct Plot {
     pub y: String,
     /// The kind of plot.
     pub form: Form,
-    /// The categories from left to right.
+    /// The categories from left to right, or the rows from top to bottom.
     pub categories: Vec<String>,
     /// The width of each category, if they differ.
     pub widths: Option<Vec<f64>>,
@@ -23,6 +24,10 @@ pub struct Plot {
     pub band: Option<Band>,
     /// A level worth a line of its own: 1 for ratios.
     pub level: Option<f64>,
+    /// Places on the axis below with a line upwards each.
+    pub marks: Vec<Mark>,
+    /// Whether the axis below has numbers instead of the names of categories.
+    pub is_numbered: bool,
 }
 
 /// The kind of plot.
@@ -38,15 +43,39 @@ pub enum Form {
     Lines,
     /// A level as wide as its category, joined to the next: for categories that are spans.
     Steps,
+    /// Intervals in rows, over an axis with numbers: the categories are the rows.
+    Spans,
 }
 
-/// A value for each category; gaps stay empty.
+/// A value for each category, where gaps stay empty; or spans.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// The name of the series.
     pub name: String,
     /// One per category.
     pub values: Vec<Option<f64>>,
+    /// The intervals, for [`Form::Spans`].
+    pub spans: Vec<Span>,
+}
+
+/// An interval in a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span {
+    /// The number of the row; the top one is 0.
+    pub row: usize,
+    /// Its beginning.
+    pub from: f64,
+    /// Its end.
+    pub to: f64,
+}
+
+/// A place on the axis below.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// The place.
+    pub at: f64,
+    /// The name, which is written above the plot.
+    pub name: String,
 }
 
 /// A range for each category.
@@ -61,7 +90,24 @@ pub struct Band {
 impl Series {
     /// A series of this name.
     pub fn new(name: impl Into<String>, values: Vec<Option<f64>>) -> Self {
-        Self { name: name.into(), values }
+        Self { name: name.into(), values, spans: Vec::new() }
+    }
+
+    /// A series of spans. Those that touch in a row become one, so that the picture stays small.
+    pub fn of_spans(name: impl Into<String>, mut spans: Vec<Span>) -> Self {
+        spans.sort_by(|a, b| a.row.cmp(&b.row).then(a.from.total_cmp(&b.from)));
+        spans.dedup_by(|next, span| {
+            let touches = next.row == span.row && next.from <= span.to;
+            if touches {
+                span.to = span.to.max(next.to);
+            }
+            touches
+        });
+        Self { name: name.into(), values: Vec::new(), spans }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.spans.is_empty() && self.values.iter().all(Option::is_none)
     }
 }
 
@@ -79,6 +125,8 @@ impl Plot {
             series: Vec::new(),
             band: None,
             level: None,
+            marks: Vec::new(),
+            is_numbered: form == Form::Spans,
         }
     }
 
@@ -88,7 +136,7 @@ impl Plot {
         self
     }
 
-    /// The categories, from left to right.
+    /// The categories from left to right, or the rows from top to bottom.
     pub fn over(mut self, categories: Vec<String>) -> Self {
         self.categories = categories;
         self
@@ -100,9 +148,22 @@ impl Plot {
         self
     }
 
-    /// Adds a series, unless it has no value at all.
+    /// Writes numbers below the axis instead of the names of categories: the sum of the widths up
+    /// to there.
+    pub fn numbered(mut self) -> Self {
+        self.is_numbered = true;
+        self
+    }
+
+    /// Marks places on the axis below.
+    pub fn marked(mut self, marks: Vec<Mark>) -> Self {
+        self.marks = marks;
+        self
+    }
+
+    /// Adds a series, unless it has neither a value nor a span.
     pub fn with(mut self, series: Series) -> Self {
-        if series.values.iter().any(Option::is_some) {
+        if !series.is_empty() {
             self.series.push(series);
         }
         self
@@ -141,6 +202,16 @@ impl Plot {
             Some(*end)
         });
         std::iter::once(0.0).chain(ends).collect()
+    }
+
+    /// The end of the last category or span.
+    pub(super) fn right(&self) -> f64 {
+        let ends = self.series.iter().flat_map(|series| series.spans.iter().map(|span| span.to));
+        let end = match self.form {
+            Form::Spans => ends.fold(0.0, f64::max),
+            _ => self.edges().last().copied().unwrap_or(0.0),
+        };
+        if end > 0.0 { end } else { 1.0 }
     }
 
     /// The largest value that must be seen.
@@ -197,6 +268,26 @@ mod tests {
         assert_eq!(plot(Form::Steps).wide(vec![1.0, 9.0]).edges(), [0.0, 1.0, 10.0]);
         assert_eq!(plot(Form::Steps).wide(vec![3.0]).edges(), [0.0, 3.0, 3.0]);
         assert_eq!(Plot::new("p", "t", Form::Steps).edges(), [0.0]);
+    }
+
+    /// Catches: a rectangle for each of a thousand chunks, a span that covers what is between two,
+    /// and one that reaches over to another row.
+    #[test]
+    fn spans_that_touch_in_a_row_are_one() {
+        let span = |row, from, to| Span { row, from, to };
+        let spans = vec![
+            span(1, 0.0, 1.0),
+            span(0, 2.0, 3.0),
+            span(0, 0.0, 2.0),
+            span(0, 4.0, 5.0),
+            span(1, 1.0, 1.5),
+        ];
+        let plot = Plot::new("p", "t", Form::Spans).with(Series::of_spans("s", spans));
+        let one = [span(0, 0.0, 3.0), span(0, 4.0, 5.0), span(1, 0.0, 1.5)];
+        assert_eq!(plot.series[0].spans, one);
+        assert_eq!(plot.right(), 5.0);
+        let none = Plot::new("p", "t", Form::Spans).with(Series::of_spans("s", Vec::new()));
+        assert!(none.is_empty() && none.right() == 1.0);
     }
 
     /// Catches: a legend full of series that were never measured.

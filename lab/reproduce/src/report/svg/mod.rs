@@ -1,48 +1,25 @@
 //! Plots as SVG.
 //!
-//! `plotters` draws axes, bars and lines. The legend and the names of the categories are placed
-//! here, because they determine the margins. Ink and background carry colours that occur nowhere
-//! else, which a style sheet in the picture exchanges where the reader prefers a dark page.
+//! `plotters` draws axes, bars and lines. The legend and the names of categories, rows and marks
+//! are placed here, because they determine the margins.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `style` | colours, also those of a dark page |
+//! | `layout` | margins, and the lines of legend and names |
+//! | `spans` | spans in rows, and marks |
 
-use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
+mod layout;
+mod spans;
+mod style;
+
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use self::layout::{LEGEND_LINE, Layout, entry_width, legend_names, text_width};
+use self::style::{Area, BAND, Chart, Drawn, FONT, INK, LINE, MARGIN, PAPER, STYLE, colour, font};
 use super::plot::{Form, Plot, Series};
 use super::table::number;
-
-const INK: RGBColor = RGBColor(0x22, 0x22, 0x23);
-const LINE: RGBColor = RGBColor(0xdd, 0xdd, 0xde);
-const PAPER: RGBColor = RGBColor(0xff, 0xff, 0xfe);
-const BAND: RGBColor = RGBColor(0xbb, 0xbb, 0xbc);
-
-/// The colours of a dark page, in place of those above.
-const STYLE: &str = "<style>@media (prefers-color-scheme: dark) {[fill=\"#FFFFFE\"]{fill:#16181c} \
-    [fill=\"#222223\"]{fill:#e4e4e4} [stroke=\"#222223\"]{stroke:#e4e4e4} \
-    [stroke=\"#DDDDDE\"]{stroke:#3a3d42} [fill=\"#BBBBBC\"]{fill:#50545a}}</style>";
-
-/// Okabe and Ito's colours, which the colour-blind can tell apart, without the yellow and the black
-/// that one of both pages swallows.
-const COLOURS: [RGBColor; 8] = [
-    RGBColor(0x2b, 0x83, 0xba),
-    RGBColor(0xe6, 0x9f, 0x00),
-    RGBColor(0x00, 0x9e, 0x73),
-    RGBColor(0xcc, 0x79, 0xa7),
-    RGBColor(0x56, 0xb4, 0xe9),
-    RGBColor(0xd5, 0x5e, 0x00),
-    RGBColor(0x8a, 0x8d, 0x3f),
-    RGBColor(0x8b, 0x6f, 0xc0),
-];
-
-const FONT: i32 = 13;
-const LEGEND_LINE: i32 = 20;
-const HEIGHT: i32 = 300;
-const MARGIN: i32 = 12;
-
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// Draws a plot.
 ///
@@ -61,76 +38,6 @@ pub fn svg(plot: &Plot) -> String {
     text
 }
 
-/// The layout.
-struct Layout {
-    width: i32,
-    height: i32,
-    /// Lines of the legend, as series by number; one past the last is the band.
-    legend: Vec<Vec<usize>>,
-    /// Room for the names of the categories below the axis.
-    below: i32,
-    /// Whether these names are written upwards.
-    upright: bool,
-}
-
-impl Layout {
-    fn of(plot: &Plot) -> Self {
-        let bars = if plot.form == Form::Bars { plot.series.len() } else { 1 };
-        let room_each = (14 * bars as i32 + 16).max(34);
-        let width = (120 + room_each * plot.categories.len() as i32).clamp(480, 1600);
-        let longest = plot.categories.iter().map(|name| text_width(name)).max().unwrap_or(0);
-        let upright = longest + 8 > (width - 110) / (plot.categories.len() as i32).max(1);
-        let below = if upright { longest + 10 } else { FONT + 10 };
-        let legend = legend_lines(plot, width - 2 * MARGIN);
-        let height = HEIGHT + below + LEGEND_LINE * legend.len() as i32 + 60;
-        Self { width, height, legend, below, upright }
-    }
-
-    /// The vertical position of the axes, from the top.
-    fn top(&self) -> i32 {
-        MARGIN + 24 + LEGEND_LINE * self.legend.len() as i32
-    }
-}
-
-/// An estimate: the reader's font is not known here.
-fn text_width(text: &str) -> i32 {
-    text.chars().count() as i32 * FONT * 5 / 10
-}
-
-fn entry_width(name: &str) -> i32 {
-    text_width(name) + 36
-}
-
-fn legend_lines(plot: &Plot, width: i32) -> Vec<Vec<usize>> {
-    let mut lines: Vec<Vec<usize>> = Vec::new();
-    let mut used = width;
-    for (at, name) in legend_names(plot).iter().enumerate() {
-        if used + entry_width(name) > width {
-            lines.push(Vec::new());
-            used = 0;
-        }
-        used += entry_width(name);
-        lines.last_mut().expect("the first entry opens a line").push(at);
-    }
-    lines
-}
-
-fn legend_names(plot: &Plot) -> Vec<&str> {
-    let series = plot.series.iter().map(|series| series.name.as_str());
-    series.chain(plot.band.iter().map(|band| band.name.as_str())).collect()
-}
-
-/// Series beyond the palette have its colours darker, then lighter, then darker still.
-fn colour(series: usize) -> RGBColor {
-    let RGBColor(red, green, blue) = COLOURS[series % COLOURS.len()];
-    let turn = series / COLOURS.len();
-    // 1 keeps the colour; nearer to 0 it is nearer to black or white.
-    let kept = 0.6_f64.powi(turn.div_ceil(2) as i32);
-    let towards = if turn % 2 == 1 { 0.0 } else { 255.0 };
-    let shade = |part: u8| (towards + (f64::from(part) - towards) * kept) as u8;
-    RGBColor(shade(red), shade(green), shade(blue))
-}
-
 fn draw(plot: &Plot, layout: &Layout, text: &mut String) -> Drawn {
     let size = (layout.width as u32, layout.height as u32);
     let area = SVGBackend::with_string(text, size).into_drawing_area();
@@ -145,14 +52,22 @@ fn draw(plot: &Plot, layout: &Layout, text: &mut String) -> Drawn {
         Form::Dots => dots(plot, &mut chart)?,
         Form::Lines => lines(plot, &mut chart)?,
         Form::Steps => steps(plot, &mut chart)?,
+        Form::Spans => spans::spans(plot, &chart)?,
     }
     level(plot, &mut chart)?;
-    categories(plot, layout, &area, &chart)?;
+    match plot.form {
+        Form::Spans => spans::rows(plot, &area, &chart)?,
+        _ if plot.is_numbered => (),
+        _ => categories(plot, layout, &area, &chart)?,
+    }
+    spans::marks(plot, layout, &area, &chart)?;
+    let (_, frame) = chart.plotting_area().get_pixel_range();
+    if !plot.x.is_empty() {
+        let below = font(FONT).pos(Pos::new(HPos::Center, VPos::Top));
+        let at = (layout.width / 2, frame.end + layout.below + 2);
+        area.draw(&Text::new(plot.x.clone(), at, below))?;
+    }
     area.present()
-}
-
-fn font(size: i32) -> TextStyle<'static> {
-    ("sans-serif", size).into_font().color(&INK)
 }
 
 fn legend(plot: &Plot, layout: &Layout, area: &Area<'_>) -> Drawn {
@@ -170,40 +85,52 @@ fn legend(plot: &Plot, layout: &Layout, area: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-/// Category `n` reaches from edge n to edge n + 1.
+/// Category `n` reaches from edge n to edge n + 1. Row `n` is the nth from the top, and 1 high.
 fn axes<'b>(
     plot: &Plot,
     layout: &Layout,
     area: &Area<'b>,
 ) -> Result<Chart<'b, 'b>, DrawingAreaErrorKind<std::io::Error>> {
+    let is_spans = plot.form == Form::Spans;
+    let rows = plot.categories.len().max(1) as f64;
     let highest = plot.highest();
     let top = if highest > 0.0 { highest * 1.06 } else { 1.0 };
+    let values = if is_spans { 0.0..rows } else { plot.lowest() * 1.06..top };
+    let (below, x_numbers, y_numbers) = match (plot.is_numbered, is_spans) {
+        (false, _) => (0, 0, 7),
+        (true, false) => (layout.below, 8, 4),
+        (true, true) => (layout.below, 8, 0),
+    };
     let mut chart = ChartBuilder::on(area)
-        .margin_top(layout.top())
+        .margin_top(layout.above())
         .margin_left(MARGIN + 4)
-        .margin_right(MARGIN)
-        .margin_bottom(layout.below + FONT + 12)
-        .y_label_area_size(64)
-        .build_cartesian_2d(0.0..right(plot), plot.lowest() * 1.06..top)?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .x_labels(0)
-        .y_labels(7)
+        .margin_right(MARGIN + layout.right)
+        .margin_bottom(layout.below - below + FONT + 12)
+        .x_label_area_size(below)
+        .y_label_area_size(layout.left)
+        .build_cartesian_2d(0.0..plot.right(), values)?;
+    let mut mesh = chart.configure_mesh();
+    if !plot.is_numbered {
+        mesh.disable_x_mesh();
+    }
+    if is_spans {
+        mesh.disable_y_mesh();
+    }
+    mesh.x_labels(x_numbers)
+        .x_label_formatter(&|value| number(*value))
+        .y_labels(y_numbers)
         .y_label_formatter(&|value| number(*value))
-        .y_desc(plot.y.clone())
         .label_style(font(FONT))
         .axis_desc_style(font(FONT))
         .axis_style(INK)
         .bold_line_style(LINE)
-        .light_line_style(TRANSPARENT)
-        .draw()?;
+        .light_line_style(TRANSPARENT);
+    // An empty text would be a blank line.
+    if !plot.y.is_empty() {
+        mesh.y_desc(plot.y.clone());
+    }
+    mesh.draw()?;
     Ok(chart)
-}
-
-/// The end of the last category.
-fn right(plot: &Plot) -> f64 {
-    plot.edges().last().copied().filter(|&end| end > 0.0).unwrap_or(1.0)
 }
 
 /// A part of a category's width, from its left end on.
@@ -297,7 +224,7 @@ fn values(plot: &Plot, series: &Series) -> impl Iterator<Item = (usize, f64)> {
 
 fn level(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
     let Some(level) = plot.level else { return Ok(()) };
-    let ends = [(0.0, level), (right(plot), level)];
+    let ends = [(0.0, level), (plot.right(), level)];
     chart.draw_series(LineSeries::new(ends, INK.stroke_width(1)))?;
     Ok(())
 }
@@ -325,9 +252,7 @@ fn categories(plot: &Plot, layout: &Layout, area: &Area<'_>, chart: &Chart<'_, '
         };
         area.draw(&Text::new(name.clone(), (x, frame.end + 6), style))?;
     }
-    let below = Pos::new(HPos::Center, VPos::Top);
-    let at = (layout.width / 2, frame.end + layout.below + 2);
-    area.draw(&Text::new(plot.x.clone(), at, font(FONT).pos(below)))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -336,9 +261,12 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    use crate::report::Band;
+    use crate::report::{Band, Mark, Span};
 
     fn plot(form: Form) -> Plot {
+        if form == Form::Spans {
+            return spans();
+        }
         Plot::new("p", "Speed-up & <bounds>", form)
             .axes("workload", "speed-up")
             .over(vec!["stress 10".into(), "a long name of a workload".into(), "uts".into()])
@@ -348,7 +276,19 @@ mod tests {
             .level(1.0)
     }
 
-    const FORMS: [Form; 5] = [Form::Bars, Form::Stacked, Form::Dots, Form::Lines, Form::Steps];
+    /// Two rows, two series and a mark.
+    fn spans() -> Plot {
+        let span = |row, from, to| Span { row, from, to };
+        Plot::new("p", "Speed-up & <bounds>", Form::Spans)
+            .axes("workload, ms", "speed-up")
+            .over(vec!["uts".into(), "model".into()])
+            .with(Series::of_spans("random", vec![span(0, 0.0, 50.0), span(1, 10.0, 40.0)]))
+            .with(Series::of_spans("set", vec![span(0, 50.0, 100.0)]))
+            .marked(vec![Mark { at: 50.0, name: "a change".into() }])
+    }
+
+    const FORMS: [Form; 6] =
+        [Form::Bars, Form::Stacked, Form::Dots, Form::Lines, Form::Steps, Form::Spans];
 
     /// Catches: markup that no viewer opens, or a title that breaks it.
     #[test]
@@ -457,15 +397,47 @@ mod tests {
         assert!(Layout::of(&plot).upright && svg(&plot).contains("rotate(270"));
     }
 
-    /// Catches: a legend that runs out of the picture.
+    /// The number of this attribute in an element.
+    fn attribute(element: &str, name: &str) -> i32 {
+        let value =
+            element.split(&format!(" {name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
+        value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name} in {element}"))
+    }
+
+    /// Catches: rows upside down, a span in the colour of another series, spans that do not follow
+    /// the numbers below, and a mark at another place.
     #[test]
-    fn a_long_legend_takes_several_lines() {
-        let mut plot = Plot::new("p", "t", Form::Bars).over(vec!["x".into()]);
-        for at in 0..12 {
-            plot =
-                plot.with(Series::new(format!("a series with a long name, {at}"), vec![Some(1.0)]));
+    fn a_span_is_in_its_row_and_as_wide_as_its_interval() {
+        let picture = svg(&spans());
+        let at = |series: usize| {
+            let RGBColor(red, green, blue) = colour(series);
+            let fill = format!("fill=\"#{red:02X}{green:02X}{blue:02X}\"");
+            let drawn = picture.lines().filter(move |line| line.contains(&fill));
+            // The first one is in the legend.
+            let place = |line| ["x", "y", "width"].map(|name| attribute(line, name));
+            drawn.skip(1).map(place).collect::<Vec<_>>()
+        };
+        let (random, set) = (at(0), at(1));
+        let ([first, second], [third]) = (&random[..], &set[..]) else {
+            panic!("{random:?} and {set:?}")
+        };
+        assert!(first[1] == third[1] && first[1] < second[1], "{random:?} and {set:?}");
+        let near = |a: i32, b: i32| (a - b).abs() <= 1;
+        assert!(near(first[0] + first[2], third[0]) && near(first[2], third[2]));
+        assert!(near(second[2], first[2] * 3 / 5) && second[0] > first[0]);
+        let mark = picture.lines().position(|line| line == "a change").expect("a name");
+        assert!(near(attribute(picture.lines().nth(mark - 1).unwrap(), "x") - 4, third[0]));
+        assert!(picture.contains("\n100\n"), "the number at the end");
+    }
+
+    /// Catches: a blank line, at which an HTML block of Markdown ends.
+    #[test]
+    fn no_line_of_a_picture_is_blank() {
+        for form in FORMS {
+            for plot in [plot(form), plot(form).axes("", "")] {
+                let picture = svg(&plot);
+                assert!(picture.lines().all(|line| !line.trim().is_empty()), "{picture}");
+            }
         }
-        let lines = legend_lines(&plot, 480);
-        assert!(lines.len() > 1 && lines.concat() == (0..12).collect::<Vec<_>>());
     }
 }
