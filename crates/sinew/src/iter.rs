@@ -39,14 +39,15 @@
 //! | some of the items | `filter`, `filter_map`, `while_some`, `take_any`, `skip_any`, `take_any_while`, `skip_any_while` |
 //! | several items for each | `flat_map`, `flat_map_iter`, `flatten`, `flatten_iter` |
 //! | one item for several | `fold`, `fold_with`, `try_fold`, `try_fold_with` |
-//! | others | `chain`, `with_state`, `panic_fuse` |
+//! | others | `chain`, `intersperse`, `with_state`, `panic_fuse` |
 //!
 //! | with one item at each position | |
 //! |---|---|
 //! | two chains | `zip`, `zip_eq`, `interleave`, `interleave_shortest` |
 //! | positions | `enumerate`, `rev`, `skip`, `take`, `step_by`, `positions` |
-//! | chunks | `chunks`, `fold_chunks`, `fold_chunks_with`, `intersperse` |
+//! | chunks | `chunks`, `fold_chunks`, `fold_chunks_with` |
 //! | hints for the schedule | `with_min_len`, `with_max_len` |
+//! | rounds, one after the other | `by_uniform_blocks`, `by_exponential_blocks` |
 //!
 //! ```
 //! use sinew::prelude::*;
@@ -73,6 +74,7 @@
 //! assert!(it().try_fold(|| 0_u8, |sum, x| sum.checked_add(x as u8)).all(|sum| sum.is_some()));
 //! assert!(it().try_fold_with(0_u8, |_, _| None).all(|sum| sum.is_none()));
 //! assert_eq!(it().chain([1]).panic_fuse().collect::<Vec<_>>(), [5, 3, 8, 1]);
+//! assert_eq!(it().filter(|x| *x > 4).intersperse(0).collect::<Vec<_>>(), [5, 0, 8]);
 //!
 //! assert_eq!(it().zip(0..9).collect::<Vec<_>>(), [(5, 0), (3, 1), (8, 2)]);
 //! assert_eq!(it().zip_eq(it()).filter(|(a, b)| a == b).count(), 3);
@@ -87,6 +89,8 @@
 //! assert_eq!(it().fold_chunks_with(2, 0, |sum, x| sum + x).collect::<Vec<_>>(), [8, 8]);
 //! assert_eq!(it().intersperse(0).collect::<Vec<_>>(), [5, 0, 3, 0, 8]);
 //! assert_eq!(it().with_min_len(2).with_max_len(2).count(), 3);
+//! assert_eq!(it().by_uniform_blocks(2).collect::<Vec<_>>(), [5, 3, 8]);
+//! assert_eq!(it().by_exponential_blocks().find_first(|x| *x > 4), Some(5));
 //! ```
 //!
 //! # Last calls
@@ -142,6 +146,7 @@
 //! let half = |x| if x % 2 == 0 { Either::Left(x / 2) } else { Either::Right(x) };
 //! let (halves, odds): (Vec<_>, Vec<_>) = it().partition_map(half);
 //! assert_eq!((halves, odds), (vec![4], vec![5, 3]));
+//! assert_eq!(it().map(half).collect::<(Vec<_>, Vec<_>)>(), (vec![4], vec![5, 3]));
 //! let (halves, rests): (Vec<_>, Vec<_>) = it().map(|x| (x / 2, x % 2)).unzip();
 //! assert_eq!((halves, rests), (vec![2, 1, 4], vec![1, 1, 0]));
 //!
@@ -161,19 +166,21 @@
 //! - `fold`, `map_init` and the like make a value or state for each range of positions that a
 //!   worker claims: there may be more of them than rayon's splits.
 //! - The chains that `flat_map` and `flatten` get from each item run serially.
-//! - `intersperse` needs one item at each position.
 //! - `with_min_len` and `with_max_len` choose a [`Schedule`](crate::Schedule) with this grain; the
-//!   last one counts.
+//!   last one counts. `by_uniform_blocks` and `by_exponential_blocks` are options of the loop, too:
+//!   their blocks are of the positions that the last call sees.
 //! - `skip` does not compute the items that it skips. `par_chunk_by` and `par_split` may call their
 //!   function twice for an element at the border of two ranges.
 //! - After a panic, no worker begins another range, with or without `panic_fuse`.
 //! - A sort may panic if its comparison is no total order, as the standard library's sorts do.
 //! - Ranges longer than `usize::MAX` panic.
 //! - `walk_tree` and its orders compute the first levels of the tree when they are called.
-//! - `by_exponential_blocks`, `by_uniform_blocks` and the traits of rayon's `plumbing` do not
-//!   exist. A new adaptor or source implements [`Positions`].
+//! - The methods belong to [`ParIter`] and [`IndexedParIter`], so a program that imports
+//!   `ParallelIterator` alone must import the prelude.
+//! - The traits of rayon's `plumbing` do not exist. A new adaptor or source implements
+//!   [`Positions`].
 //!
-//! `cargo xtask rayon tests --only iterators` in Sinew's repository runs rayon's own tests of
-//! iterators on these, and prints those that it leaves out for the reasons above.
+//! `cargo xtask rayon tests --only iterators` in Sinew's repository runs rayon's own tests and
+//! examples of iterators on these, and prints those that it leaves out for the reasons above.
 
 pub use sinew_loops::iter::*;

@@ -4,6 +4,7 @@
 //! Blind to: how often a chain calls its functions for items that it leaves out.
 
 use proptest::prelude::*;
+use sinew::iter::Either;
 use sinew::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -163,6 +164,15 @@ proptest! {
                 it().map(|x| 0..x % 3).flatten_iter().collect::<VecDeque<_>>(),
                 seq().flat_map(|x| 0..x % 3).collect::<VecDeque<_>>()
             );
+            // No early item, or none at all, is left for some of these.
+            for least in [0, 30_000, 65_000] {
+                let parted = it().filter(|x| *x >= least).intersperse(7).collect::<Vec<_>>();
+                let kept = seq().filter(|x| *x >= least);
+                assert!(parted.into_iter().eq(kept.flat_map(|x| [7, x]).skip(1)));
+            }
+            let parted = it().flat_map_iter(|x| 0..x % 3).intersperse(7).collect::<Vec<_>>();
+            let several = seq().flat_map(|x| 0..x % 3);
+            assert!(parted.into_iter().eq(several.flat_map(|x| [7, x]).skip(1)));
             let sums = it().fold(|| 0_u64, |sum, x| sum + u64::from(x));
             assert_eq!(sums.sum::<u64>(), seq().map(u64::from).sum::<u64>());
             let sums = it().fold_with(0_u64, |sum, x| sum + u64::from(x));
@@ -232,6 +242,14 @@ proptest! {
             assert_eq!(filtered().find_last(is), seq().filter(|x| x % 2 == 0).rfind(is));
             let half = it().partition::<Vec<_>, Vec<_>, _>(is);
             assert_eq!(half, seq().partition::<Vec<_>, _>(is));
+            let side = |x: u16| if is(&x) { Either::Left(x) } else { Either::Right(u32::from(x)) };
+            let mut sides: (Vec<u16>, VecDeque<u32>) = it().map(side).collect();
+            let (left, right) = seq().partition::<Vec<_>, _>(is);
+            assert_eq!(sides.0, left);
+            assert!(sides.1.iter().copied().eq(right.into_iter().map(u32::from)));
+            sides.par_extend(it().map(side));
+            assert_eq!(sides.0.len() + sides.1.len(), 2 * xs.len());
+            assert_eq!(&sides.0[left.len()..], left);
             let pairs: (Vec<u16>, Vec<usize>) = it().enumerate().map(|(n, x)| (x, n)).unzip();
             assert_eq!(pairs, seq().enumerate().map(|(n, x)| (x, n)).unzip());
             assert_eq!(it().collect::<HashSet<_>>(), seq().collect::<HashSet<_>>());

@@ -5,12 +5,13 @@ use std::cmp::Ordering;
 
 use sinew_policy::chunk::Schedule;
 
-use super::par_iter::clones;
+use super::adapt::clones;
 use super::positions::IndexedPositions;
 use super::{
-    Chunks, Enumerate, FromParallelIterator, Interleave, Intersperse, IntoParallelIterator,
-    LoopOptions, Map, Out, ParIter, Rev, Skip, StepBy, Take, Zip, ends,
+    Chunks, Collected, Enumerate, Folded, FromParallelIterator, Interleave, IntoParallelIterator,
+    LoopOptions, Numbers, Out, ParIter, Rev, Skip, StepBy, Take, Zip, ends,
 };
+use crate::loops::Rounds;
 
 /// A chain that has exactly one item at each position, so that its items can be numbered, paired
 /// and reversed. [`IndexedParallelIterator`](super::IndexedParallelIterator) is the same without a
@@ -103,9 +104,9 @@ pub trait IndexedParIter: IndexedPositions {
     ///
     /// If `size` is 0.
     #[inline]
-    fn chunks(self, size: usize) -> Chunks<Self> {
+    fn chunks(self, size: usize) -> Chunks<Self, Collected> {
         assert!(size > 0, "chunks of 0 items never end: use at least 1");
-        Chunks::new(self, size)
+        Chunks::new(self, size, Collected)
     }
 
     /// Chunks of `size` items, each folded into `identity()`.
@@ -114,18 +115,14 @@ pub trait IndexedParIter: IndexedPositions {
     ///
     /// If `size` is 0.
     #[inline]
-    fn fold_chunks<T, Z, F>(
-        self,
-        size: usize,
-        identity: Z,
-        fold: F,
-    ) -> Map<Chunks<Self>, impl Fn(Vec<Self::Item>) -> T + Sync + Send>
+    fn fold_chunks<T, Z, F>(self, size: usize, identity: Z, fold: F) -> Chunks<Self, Folded<Z, F>>
     where
         T: Send,
         Z: Fn() -> T + Sync + Send,
         F: Fn(T, Self::Item) -> T + Sync + Send,
     {
-        self.chunks(size).map(move |chunk| chunk.into_iter().fold(identity(), &fold))
+        assert!(size > 0, "chunks of 0 items never end: use at least 1");
+        Chunks::new(self, size, Folded { identity, fold })
     }
 
     /// As [`fold_chunks`](Self::fold_chunks), with clones of `init`.
@@ -139,7 +136,7 @@ pub trait IndexedParIter: IndexedPositions {
         size: usize,
         init: T,
         fold: F,
-    ) -> Map<Chunks<Self>, impl Fn(Vec<Self::Item>) -> T + Sync + Send>
+    ) -> Chunks<Self, Folded<impl Fn() -> T + Sync + Send + Clone, F>>
     where
         T: Send + Clone,
         F: Fn(T, Self::Item) -> T + Sync + Send,
@@ -147,22 +144,10 @@ pub trait IndexedParIter: IndexedPositions {
         self.fold_chunks(size, clones(init), fold)
     }
 
-    /// The items, with clones of `separator` between them.
-    #[inline]
-    fn intersperse(self, separator: Self::Item) -> Intersperse<Self, Self::Item>
-    where
-        Self::Item: Clone + Sync,
-    {
-        Intersperse::new(self, separator)
-    }
-
     /// The numbers of the items for which `f` returns true.
     #[inline]
-    fn positions<F: Fn(Self::Item) -> bool + Sync + Send>(
-        self,
-        f: F,
-    ) -> impl ParIter<Item = usize, Mode = Self::Mode> {
-        self.enumerate().filter_map(move |(number, item)| f(item).then_some(number))
+    fn positions<F: Fn(Self::Item) -> bool + Sync + Send>(self, f: F) -> Numbers<Self, F> {
+        Numbers::new(self, f)
     }
 
     /// The number of any item for which `f` returns true.
@@ -202,6 +187,35 @@ pub trait IndexedParIter: IndexedPositions {
     #[inline]
     fn with_max_len(self, max: usize) -> Self {
         self.default_schedule(Schedule::Simple { grain: max.max(1) })
+    }
+
+    /// Rounds of `size` positions: each runs in parallel, and ends before the next one begins. The
+    /// last call counts the positions; of two such hints the last one counts.
+    ///
+    /// A [reproducible](LoopOptions::reproducible) `reduce`, `sum` and the like has no rounds.
+    ///
+    /// # Panics
+    ///
+    /// If `size` is 0.
+    ///
+    /// # Cost
+    ///
+    /// That of a loop with a [control](super::Over::control) for each round.
+    #[inline]
+    #[track_caller]
+    fn by_uniform_blocks(mut self, size: usize) -> Self {
+        assert!(size > 0, "rounds of 0 items never end: use at least 1");
+        self.change_options(|options| options.rounds = Some(Rounds::Uniform(size)));
+        self
+    }
+
+    /// Rounds as of [`by_uniform_blocks`](Self::by_uniform_blocks), of which each is twice as long
+    /// as the one before, for searches that often end early. The first has as many positions as the
+    /// pool has workers.
+    #[inline]
+    fn by_exponential_blocks(mut self) -> Self {
+        self.change_options(|options| options.rounds = Some(Rounds::Doubling));
+        self
     }
 
     /// Replaces the contents of `target` with all items, in order.

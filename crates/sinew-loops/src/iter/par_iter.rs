@@ -4,17 +4,14 @@ use std::cmp::Ordering;
 use std::collections::LinkedList;
 use std::iter::{Product, Sum};
 use std::marker::PhantomData;
-use std::sync::Arc;
 
-use sinew_sync::lock::Mutex;
-
-use super::adapt::{Count, Flag};
+use super::adapt::{Anchor, Count, Flag, clones};
 use super::by_ref::ByRef;
 use super::{
     Attempt, Chain, Cloned, Copied, Either, Filter, FilterMap, FlatMap, FlatMapIter, Flatten,
-    FlattenIter, Fold, FromParallelIterator, Inspect, IntoParallelIterator, Map, MapInit, Out,
-    ParallelExtend, Positions, SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, TryFold, Update,
-    WhileSome, WithState, ends,
+    FlattenIter, Fold, FromParallelIterator, Inspect, Intersperse, IntoParallelIterator, Map,
+    MapInit, Out, ParallelExtend, Positions, SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, TryFold,
+    Update, WhileSome, WithState, ends,
 };
 
 /// A chain: a source, with any number of adaptors. [`ParallelIterator`](super::ParallelIterator) is
@@ -212,6 +209,15 @@ pub trait ParIter: Positions {
     #[inline]
     fn chain<C: IntoParallelIterator<Item = Self::Item>>(self, other: C) -> Chain<Self, C::Iter> {
         Chain::new(self, other.into_par_iter())
+    }
+
+    /// The items, with clones of `separator` between them.
+    #[inline]
+    fn intersperse(self, separator: Self::Item) -> Intersperse<Self, Self::Item>
+    where
+        Self::Item: Clone + Sync,
+    {
+        Intersperse::new(self, separator, Anchor::default())
     }
 
     /// The values up to some `None`, whose position depends on the workers.
@@ -570,12 +576,8 @@ pub trait ParIter: Positions {
         B: Default + Send + ParallelExtend<Y>,
         F: Fn(Self::Item) -> Either<X, Y> + Sync + Send,
     {
-        self.end(|w, chain, options| {
-            let (left, right) =
-                ends::two_lists(w, chain, options, |left, right, item| match f(item) {
-                    Either::Left(item) => left.push(item),
-                    Either::Right(item) => right.push(item),
-                })?;
+        self.map(f).end(|w, chain, options| {
+            let (left, right) = ends::sides(w, chain, options)?;
             Ok((ends::extended(left), ends::extended(right)))
         })
     }
@@ -589,10 +591,4 @@ fn keyed<P: ParIter, K: Send>(
     key: &(impl Fn(&P::Item) -> K + Sync + Send),
 ) -> impl ParIter<Item = (K, P::Item)> {
     Map::new(ByRef::new(chain), move |item| (key(&item), item))
-}
-
-/// A function that returns clones of `value`, which threads need not share.
-pub(super) fn clones<T: Send + Clone>(value: T) -> impl Fn() -> T + Sync + Send + Clone {
-    let value = Arc::new(Mutex::new(value));
-    move || value.lock().clone()
 }

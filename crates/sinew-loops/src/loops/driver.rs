@@ -65,7 +65,7 @@ where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
-    if options.control.is_some() || options.meter.is_some() {
+    if options.control.is_some() || options.meter.is_some() || options.rounds.is_some() {
         let body = |slices: &mut Slices<'_>| run_slices(slices, &enter, &piece);
         return controlled::run(w, n, options, &body);
     }
@@ -81,7 +81,7 @@ where
     Ok(())
 }
 
-/// One participant of a loop with a control or a meter.
+/// One participant of a loop with a control, a meter or rounds.
 fn run_slices<L, E, P>(slices: &mut Slices<'_>, enter: &E, piece: &P)
 where
     E: Fn() -> L,

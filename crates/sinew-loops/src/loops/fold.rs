@@ -109,8 +109,9 @@ pub(crate) fn partials<A: Send>(
                 flow
             })
         };
-        // The chunks of the pool's schedule count items, not blocks.
-        drive(w, n.div_ceil(size), &Options { open: false, ..*options }, enter, piece)?;
+        // Rounds, and the chunks of the pool's schedule, count items, not blocks.
+        let options = Options { open: false, rounds: None, ..*options };
+        drive(w, n.div_ceil(size), &options, enter, piece)?;
     } else {
         let piece = |partial: &mut Partial<'_, A>, range: Range<usize>| {
             if !partial.is_continued_by(range.start) {

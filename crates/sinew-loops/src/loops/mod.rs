@@ -43,7 +43,7 @@ pub(crate) use driver::drive;
 pub(crate) use fold::{BLOCKS, partials};
 pub use fold::{fold, fold_ranges};
 pub use meter::{LoopMetrics, Meter, ThreadMetrics};
-pub use options::Options;
+pub use options::{Options, Rounds};
 pub use scan::{Kind, scan};
 pub use sweep::{Sweeps, sweeps};
 pub(crate) use visit::FirstError;

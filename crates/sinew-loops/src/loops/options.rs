@@ -9,6 +9,7 @@ use super::meter::Meter;
 use crate::Control;
 use crate::source::{LoopMemory, Source};
 use sinew_core::Worker;
+use std::ops::Range;
 
 /// The options of a loop.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,32 @@ pub struct Options<'m> {
     /// Measures each thread. A measured loop runs as one with a control, but without a control it
     /// cannot be changed or cancelled.
     pub meter: Option<&'m Meter>,
+    /// Runs the loop in rounds. Such a loop runs as one with a control.
+    pub rounds: Option<Rounds>,
+}
+
+/// Rounds of a loop: each runs in parallel, and ends before the next one begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rounds {
+    /// Rounds of this many iterations (0 counts as 1).
+    Uniform(usize),
+    /// A round of as many iterations as the pool has workers, then one of twice as many, and so on.
+    Doubling,
+}
+
+impl Rounds {
+    /// The rounds of a loop of `n` iterations.
+    pub(super) fn of(self, n: usize, workers: usize) -> impl Iterator<Item = Range<usize>> {
+        let (mut start, mut length, factor) = match self {
+            Self::Uniform(length) => (0, length.max(1), 1),
+            Self::Doubling => (0, workers, 2_usize),
+        };
+        std::iter::from_fn(move || {
+            let round = start..start + length.min(n - start);
+            (start, length) = (round.end, length.saturating_mul(factor));
+            Some(round).filter(|round| !round.is_empty())
+        })
+    }
 }
 
 impl Default for Options<'_> {
@@ -44,6 +71,7 @@ impl Default for Options<'_> {
             site: None,
             reproducible: false,
             meter: None,
+            rounds: None,
         }
     }
 }

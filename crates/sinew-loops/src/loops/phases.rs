@@ -34,7 +34,7 @@ impl<'c> Phases<'c> {
     /// If the skeleton was cancelled. The next loop would not know: a pool cancels only what it
     /// runs at that moment.
     pub(super) fn next(&mut self, iterations: u64) -> Result<(), Cancelled> {
-        if self.operation.as_ref().is_some_and(Operation::is_cancelled) {
+        if self.is_cancelled() {
             return Err(Cancelled);
         }
         let iterations = iterations.min(self.left);
@@ -43,6 +43,11 @@ impl<'c> Phases<'c> {
             operation.remove_items(iterations);
         }
         Ok(())
+    }
+
+    /// Whether the skeleton was cancelled.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.operation.as_ref().is_some_and(Operation::is_cancelled)
     }
 
     /// Ends the operation. If all is `done`, loops that were not needed leave the total.

@@ -3,7 +3,9 @@
 
 mod limits;
 
-use super::{Kind, Options, fold, fold_blocks, for_each, for_each_block, map, scan, try_for_each};
+use super::{
+    Kind, Options, Rounds, fold, fold_blocks, for_each, for_each_block, map, scan, try_for_each,
+};
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -26,9 +28,15 @@ fn any_options() -> impl Strategy<Value = Options<'static>> {
     ];
     // Half of the loops may use the whole pool: only these are halved by joins.
     let threads = prop_oneof![Just(usize::MAX), 0..6_usize];
-    (schedule, threads).prop_map(|(schedule, threads)| Options {
+    let rounds = prop_oneof![
+        4 => Just(None),
+        1 => (0..900_usize).prop_map(|length| Some(Rounds::Uniform(length))),
+        1 => Just(Some(Rounds::Doubling)),
+    ];
+    (schedule, threads, rounds).prop_map(|(schedule, threads, rounds)| Options {
         schedule,
         threads,
+        rounds,
         ..Options::default()
     })
 }
@@ -43,6 +51,44 @@ proptest! {
         run(|w| for_each(w, (&mut visits).into_items(), &options, |visits| *visits += 1).unwrap());
         prop_assert!(visits.iter().all(|&visits| visits == 1));
         prop_assert_eq!(run(|w| try_for_each(w, 0..n, &options, |_| Ok::<_, ()>(()))), Ok(()));
+    }
+
+    /// Catches: a round that begins before the one before it has ended, one that is lost, and
+    /// rounds that go on after an error.
+    #[test]
+    fn rounds_run_one_after_the_other(
+        n in 0..900_usize,
+        options in any_options(),
+        length in 0..200_usize,
+        bad in 0..900_usize,
+    ) {
+        let doubled = Options { rounds: Some(Rounds::Doubling), ..options };
+        let options = Options { rounds: Some(Rounds::Uniform(length)), ..options };
+        let (length, done) = (length.max(1), AtomicUsize::new(0));
+        let in_round = |item: usize| {
+            // Relaxed: the end of a round orders it.
+            let done = done.fetch_add(1, Ordering::Relaxed);
+            done / length == item / length
+        };
+        let ordered = run(|w| map(w, 0..n, &options, in_round).unwrap());
+        prop_assert!(ordered.len() == n && ordered.into_iter().all(|ordered| ordered));
+        let (failed, late) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let fail = |item: usize| {
+            late.fetch_add(usize::from(item / length > bad / length), Ordering::Relaxed);
+            if item == bad { Err(failed.fetch_add(1, Ordering::Relaxed)) } else { Ok(()) }
+        };
+        let ended = run(|w| try_for_each(w, 0..n, &options, fail));
+        prop_assert_eq!(ended, if bad < n { Err(Stopped::Failed(0)) } else { Ok(()) });
+        prop_assert!(bad >= n || late.into_inner() == 0);
+        // The first round has an item for each worker, the second one two.
+        let workers = run(Worker::max_threads);
+        let done = AtomicUsize::new(0);
+        let order = |_| done.fetch_add(1, Ordering::Relaxed);
+        let order = run(|w| map(w, 0..n, &doubled, order).unwrap());
+        for end in [workers, 3 * workers, 7 * workers] {
+            let early = order.get(..end).unwrap_or_default();
+            prop_assert!(early.iter().all(|place| *place < end), "{end}: {early:?}");
+        }
     }
 
     /// Catches: a result in the wrong place.

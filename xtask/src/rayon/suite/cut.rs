@@ -2,8 +2,12 @@
 //! reason.
 //!
 //! Every other test runs. A test is cut by making it conditional on a false `cfg`, and a line of
-//! one by a comment, which leaves the rest of its file as it is. A listed test that no longer
+//! one by a comment, which leaves the rest of its file as it is. A cut line of an example cuts the
+//! example. A listed test that no longer
 //! exists is an error, so the list cannot outlive its reasons.
+
+/// The beginning of a line that is cut.
+pub(super) const LINE: &str = "// cut: ";
 
 /// A test, or a line, that is left out.
 #[derive(Debug)]
@@ -54,7 +58,7 @@ fn find(text: &str, part: &str) -> Option<(usize, &'static str)> {
             return Some((start, "#[cfg(any())] // cut\n"));
         }
         if line.trim() == part {
-            return Some((start, "// cut: "));
+            return Some((start, LINE));
         }
         start += line.len();
     }

@@ -1,8 +1,9 @@
-//! The examples in rayon-core's documentation, as a module of their own.
+//! The examples in a crate's documentation, as a module of their own.
 //!
 //! They document items of the published package; here each stands on an empty module, and so is
-//! compiled and run against whichever rayon-core the test package is built with.
+//! compiled and run against whichever crate the test package is built with.
 
+use super::cut;
 use std::fmt::Write as _;
 
 /// One fenced block of a documentation comment.
@@ -13,14 +14,16 @@ struct Example {
     /// The text after the fence, which tells rustdoc how to treat the example.
     kind: String,
     text: Vec<String>,
+    /// Whether a line of it is cut, and so all of it is left out.
+    is_cut: bool,
 }
 
 /// The examples of `files`, each a name and a text, as the source of one module.
 pub(super) fn module<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    let mut out = "//! Generated: the examples in the documentation of rayon-core.\n".to_owned();
+    let mut out = "//! Generated: the examples of a documentation.\n".to_owned();
     for (file, text) in files {
-        for example in find(text) {
-            write(&mut out, file, &example);
+        for example in find(text).iter().filter(|example| !example.is_cut) {
+            write(&mut out, file, example);
         }
     }
     out
@@ -41,6 +44,10 @@ fn find(text: &str) -> Vec<Example> {
     let mut found = Vec::new();
     let mut open: Option<Example> = None;
     for (index, line) in text.lines().enumerate() {
+        if line.starts_with(cut::LINE) {
+            open = open.map(|example| Example { is_cut: true, ..example });
+            continue;
+        }
         let Some(comment) = documentation(line) else {
             // A comment that ends inside a block was none of ours.
             open = None;
@@ -52,6 +59,7 @@ fn find(text: &str) -> Vec<Example> {
                     line: index + 1,
                     kind: kind.trim().to_owned(),
                     text: Vec::new(),
+                    is_cut: false,
                 });
             }
             (Some(example), Some(_)) => found.push(example),
@@ -96,6 +104,15 @@ mod tests {
                       /// two();\n/// ```\n\
                       pub mod join_mod_line_1 {}\n";
         assert!(made.ends_with(wanted) && made.contains("pub mod lib_line_1 {}"), "{made}");
+    }
+
+    /// Catches: a cut line that takes the next example with it, or that leaves a part of its own.
+    #[test]
+    fn an_example_with_a_cut_line_is_left_out() {
+        let text = "/// ```\n// cut: /// one();\n/// two();\n/// ```\n///\n/// ```\n/// three();\n\
+                    /// ```\nfn f() {}\n";
+        let made = module([("src/lib.rs", text)].into_iter());
+        assert!(!made.contains("two") && made.contains("lib_line_6 {}"), "{made}");
     }
 
     #[test]

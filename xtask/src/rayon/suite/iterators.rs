@@ -2,12 +2,15 @@
 //!
 //! The package depends on a crate called `rayon` that has Sinew's prelude and iterators by rayon's
 //! names: the one of `bench programs --chains`. The integration tests are unchanged; the unit tests
-//! become integration tests, so that `crate` and `super` are the public interface.
+//! become integration tests, so that `crate` and `super` are the public interface. The examples in
+//! the documentation become those of the package; its edition makes rustdoc build them as one
+//! program.
 
 use super::super::files;
 use super::super::side::{RAYON, Side};
 use super::super::upstream::Sources;
 use super::cut::{self, Cut};
+use super::examples;
 use super::generate::{PROFILE, Tree};
 use crate::command;
 use std::path::Path;
@@ -30,8 +33,17 @@ const IMPORTS: [(&str, &str); 4] = [
     ("crate::", "rayon::"),
 ];
 
+/// Modules with examples that must not compile.
+const COMPILE_FAIL: &str = "src/compile_fail/";
+
+/// The root of the package.
+const LIBRARY: &str = "//! Generated: the examples of rayon's iterators.\n\
+                       pub mod examples;\nmod compile_fail;\n";
+
 /// Files that are left out.
-pub(super) const FILES: [(&str, &str); 3] = [
+pub(super) const FILES: [(&str, &str); 5] = [
+    ("src/iter/collect/test.rs", "drives the consumer in which rayon collects"),
+    ("src/iter/find_first_last/test.rs", "drives the consumers with which rayon searches"),
     ("tests/producer_split_at.rs", "splits producers, which are the inside of rayon's iterators"),
     ("tests/named-threads.rs", "names the threads of rayon's global pool"),
     (
@@ -40,18 +52,19 @@ pub(super) const FILES: [(&str, &str); 3] = [
     ),
 ];
 
-const BLOCKS: &str = "blocks one after the other are a matter of schedules in Sinew";
-const OPAQUE: &str = "the type of this adaptor is opaque";
-
-/// Tests and lines that are left out.
-pub(super) const CUTS: [Cut; 20] = [
+/// Tests, lines and examples that are left out.
+pub(super) const CUTS: [Cut; 11] = [
+    Cut {
+        file: "src/iter/par_bridge.rs",
+        part: "/// use rayon::prelude::ParallelIterator;",
+        reason: "imports no trait with Sinew's methods, which the whole prelude has",
+    },
     Cut {
         file: "src/iter/test.rs",
         part: "check_indices_after_enumerate_split",
         reason: "splits a producer",
     },
     Cut { file: "src/iter/test.rs", part: "check_drops", reason: "splits a producer" },
-    Cut { file: "src/iter/test.rs", part: "blocks", reason: BLOCKS },
     Cut {
         file: "src/iter/test.rs",
         part: "check_skip",
@@ -84,50 +97,9 @@ pub(super) const CUTS: [Cut; 20] = [
         reason: ORDER,
     },
     Cut {
-        file: "tests/intersperse.rs",
-        part: "check_intersperse_unindexed",
-        reason: "Sinew puts separators only between items with known positions",
-    },
-    Cut {
         file: "tests/iter_panic.rs",
         part: "iter_panic_fuse",
         reason: "a panic ends every chain of Sinew early, with `panic_fuse` or without",
-    },
-    Cut {
-        file: "tests/clones.rs",
-        part: "check(v.par_iter().by_exponential_blocks());",
-        reason: BLOCKS,
-    },
-    Cut {
-        file: "tests/clones.rs",
-        part: "check(v.par_iter().by_uniform_blocks(100));",
-        reason: BLOCKS,
-    },
-    Cut {
-        file: "tests/debug.rs",
-        part: "check(v.par_iter().by_exponential_blocks());",
-        reason: BLOCKS,
-    },
-    Cut {
-        file: "tests/debug.rs",
-        part: "check(v.par_iter().by_uniform_blocks(5));",
-        reason: BLOCKS,
-    },
-    Cut {
-        file: "tests/clones.rs",
-        part: "check(v.par_iter().with_max_len(1).fold_chunks(1, || 0, |x, _| x));",
-        reason: OPAQUE,
-    },
-    Cut { file: "tests/clones.rs", part: ".fold_chunks_with(1, 0, |x, _| x),", reason: OPAQUE },
-    Cut {
-        file: "tests/debug.rs",
-        part: "check(v.par_iter().positions(|_| true));",
-        reason: OPAQUE,
-    },
-    Cut {
-        file: "tests/clones.rs",
-        part: "check(v.par_iter().positions(|_| true));",
-        reason: OPAQUE,
     },
 ];
 
@@ -143,8 +115,8 @@ const ORDER: &str =
 pub(super) fn package(place: &Path, side: Side, sources: &Sources) -> Result<(), String> {
     let theirs = files::tree(&sources.rayon)?;
     let mut made = tests(&theirs)?;
+    made.insert("src/lib.rs".to_owned(), LIBRARY.as_bytes().to_vec());
     made.insert("Cargo.toml".to_owned(), manifest(side).into_bytes());
-    made.insert("src/lib.rs".to_owned(), b"//! Nothing: the tests are beside.\n".to_vec());
     files::lay_out(place, &made)
 }
 
@@ -155,19 +127,27 @@ fn tests(tree: &Tree) -> Result<Tree, String> {
     if let Some((lost, _)) = FILES.iter().find(|(file, _)| !names.contains(file)) {
         return Err(format!("there is no {lost}: take it off the list of what is left out"));
     }
-    let mut made = Tree::new();
-    for (name, bytes) in tree {
-        let unit = UNITS.iter().find(|(file, _)| file == name).map(|(_, to)| *to);
-        let is_left_out = FILES.iter().any(|(file, _)| file == name);
-        if unit.is_none() && (!name.starts_with("tests/") || is_left_out) {
-            continue;
-        }
+    let (mut made, mut documented) = (Tree::new(), Vec::new());
+    for (name, bytes) in tree.iter().filter(|(name, _)| is_taken(name)) {
         let text = std::str::from_utf8(bytes).map_err(|error| format!("{name}: {error}"))?;
         let text = cut::apply(&CUTS, name, text)?;
-        let text = if unit.is_some() { outside(&text) } else { text };
-        made.insert(unit.unwrap_or(name).to_owned(), text.into_bytes());
+        if let Some((_, to)) = UNITS.iter().find(|(file, _)| file == name) {
+            made.insert((*to).to_owned(), outside(&text).into_bytes());
+        } else if name.starts_with("tests/") || name.starts_with(COMPILE_FAIL) {
+            made.insert(name.clone(), text.into_bytes());
+        } else {
+            documented.push((name.as_str(), text));
+        }
     }
+    let examples = examples::module(documented.iter().map(|(name, text)| (*name, text.as_str())));
+    made.insert("src/examples.rs".to_owned(), examples.into_bytes());
     Ok(made)
+}
+
+/// Whether a file has tests or examples that run.
+fn is_taken(name: &str) -> bool {
+    (name.starts_with("tests/") || name.starts_with("src/"))
+        && !FILES.iter().any(|(file, _)| *file == name)
 }
 
 /// A unit test for the outside of its crate.
@@ -182,7 +162,7 @@ fn manifest(side: Side) -> String {
         Side::Ours => format!("rayon = {{ path = '{}' }}", command::root().join(SHIM).display()),
     };
     format!(
-        "[package]\nname = \"{ITERATORS}\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n\
+        "[package]\nname = \"{ITERATORS}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
          [workspace]\n\n[dependencies]\n{rayon}\n\n\
          [dev-dependencies]\nrand = \"0.9\"\nrand_xorshift = \"0.4\"\n\n\
          [lints.rust]\nwarnings = \"allow\"\n\n{PROFILE}"
@@ -213,6 +193,24 @@ mod tests {
         let named = CUTS.iter().map(|cut| cut.file).chain(FILES.iter().map(|(file, _)| *file));
         let why = tests(&named.map(file).collect()).expect_err("tests are missing");
         assert!(why.contains("off the list of what is cut"), "{why}");
+    }
+
+    /// Catches: a kind of file that is lost, and one that is left out and comes along.
+    #[test]
+    fn sources_become_examples_and_files_that_are_left_out_do_not() {
+        let parts = |file: &str| {
+            let cuts = CUTS.iter().filter(|cut| cut.file == file);
+            cuts.map(|cut| format!("{}\nfn {}() {{}}\n", cut.part, cut.part)).collect::<String>()
+        };
+        let named = CUTS.iter().map(|cut| cut.file).chain(FILES.iter().map(|(file, _)| *file));
+        let named = named.map(|file| (file.to_owned(), parts(file).into_bytes()));
+        let more = ["src/a.rs", "src/compile_fail/b.rs", "tests/c.rs", "benches/d.rs"];
+        let more = more.map(|file| (file.to_owned(), b"/// ```\n/// e();\n/// ```\n".to_vec()));
+        let made = tests(&named.chain(more).collect()).expect("all is there");
+        let examples = String::from_utf8_lossy(&made["src/examples.rs"]);
+        assert!(examples.contains("pub mod a_line_1 {}") && !examples.contains("b_line"));
+        assert!(made.contains_key("src/compile_fail/b.rs") && made.contains_key("tests/c.rs"));
+        assert!(made.keys().all(|name| is_taken(name) && !name.starts_with("benches/")));
     }
 
     /// Catches: a check of Sinew's iterators that has rayon's.

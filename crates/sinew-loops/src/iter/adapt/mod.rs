@@ -13,7 +13,7 @@
 //! | `join` | two chains as one: `zip`, `chain`, `interleave` |
 //! | `tuples` | tuples of chains as one |
 //! | `either` | one of two chains |
-//! | `place` | other positions: `rev`, `skip`, `step_by` and the like |
+//! | `place` | other positions: `rev`, `skip`, `step_by` and the like; numbers of items |
 //! | `chunks`, `intersperse` | several items as one; separators between items |
 
 /// Declares an adaptor of a chain and other fields.
@@ -114,15 +114,17 @@ mod some;
 mod state;
 mod tuples;
 
-pub use chunks::Chunks;
+pub use chunks::{Chunks, Collected, Folded};
 pub use either::Either;
 pub use elements::{Cloned, Copied, Filter, FilterMap, Inspect, Map, Update};
 pub use flatten::{FlatMap, FlatMapIter, Flatten, FlattenIter};
 pub use fold::{Fold, TryFold};
+pub(super) use intersperse::Anchor;
 pub use intersperse::Intersperse;
 pub use join::{Chain, Interleave, Zip};
-pub use place::{Enumerate, Rev, Skip, StepBy, Take};
+pub use place::{Enumerate, Numbers, Rev, Skip, StepBy, Take};
 pub(super) use some::{Count, Flag};
 pub use some::{SkipAny, SkipAnyWhile, TakeAny, TakeAnyWhile, WhileSome};
+pub(super) use state::clones;
 pub use state::{MapInit, MapState, WithState};
 pub use tuples::{MultiZip, Together};

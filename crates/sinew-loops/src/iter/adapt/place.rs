@@ -1,12 +1,14 @@
 //! Adaptors that number, reverse or leave out positions.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use crate::iter::{IndexedPositions, Positions};
 
 adaptors! {
     /// The chain of [`enumerate`](crate::iter::IndexedParIter::enumerate).
     Enumerate<B> {}
+    /// The chain of [`positions`](crate::iter::IndexedParIter::positions).
+    Numbers<B, F> { f: F }
     /// The chain of [`rev`](crate::iter::IndexedParIter::rev).
     Rev<B> {}
     /// The chain of [`skip`](crate::iter::IndexedParIter::skip).
@@ -49,6 +51,27 @@ unsafe impl<B: IndexedPositions> IndexedPositions for Enumerate<B> {
     unsafe fn backward(&self, positions: Range<usize>) -> Self::Backward<'_> {
         // SAFETY: the caller's promise is the same.
         positions.clone().rev().zip(unsafe { self.base.backward(positions) })
+    }
+}
+
+// SAFETY: the positions of some items of the chain within.
+unsafe impl<B: IndexedPositions, F: Fn(B::Item) -> bool + Sync + Send> Positions for Numbers<B, F> {
+    type Item = usize;
+    forward_to_base!(positions);
+
+    #[inline]
+    unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(usize) -> ControlFlow<()>,
+    {
+        let mut number = positions.start;
+        let found = |item| {
+            let flow = if (self.f)(item) { sink(number) } else { ControlFlow::Continue(()) };
+            number += 1;
+            flow
+        };
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.run(positions, found) }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 use sinew_sync::lock::Mutex;
 
@@ -171,4 +172,10 @@ where
             unsafe { self.base.run(positions, |item| sink((self.f)(state, item))) }
         })
     }
+}
+
+/// A function that returns clones of `value`, which threads need not share.
+pub(crate) fn clones<T: Send + Clone>(value: T) -> impl Fn() -> T + Sync + Send + Clone {
+    let value = Arc::new(Mutex::new(value));
+    move || value.lock().clone()
 }

@@ -187,6 +187,19 @@ pub(crate) fn two_lists<P: Positions, A: Send, B: Send>(
     Ok((concatenated(left), concatenated(right)))
 }
 
+/// The values of a chain that are `Left`, and those that are `Right`.
+#[inline]
+pub(crate) fn sides<P: Positions<Item = Either<X, Y>>, X: Send, Y: Send>(
+    w: &Worker,
+    chain: &P,
+    options: &Options<'_>,
+) -> Result<(Vec<X>, Vec<Y>), Cancelled> {
+    two_lists(w, chain, options, |left, right, item| match item {
+        Either::Left(item) => left.push(item),
+        Either::Right(item) => right.push(item),
+    })
+}
+
 /// The halves of a chain's pairs.
 #[inline]
 pub(crate) fn halves<P: Positions<Item = (X, Y)>, X: Send, Y: Send>(
@@ -369,6 +382,18 @@ where
     }
 }
 
+impl<X: Send, Y: Send, A, B> ParallelExtend<Either<X, Y>> for (A, B)
+where
+    A: ParallelExtend<X>,
+    B: ParallelExtend<Y>,
+{
+    fn par_extend<I: IntoParallelIterator<Item = Either<X, Y>>>(&mut self, iter: I) {
+        let (left, right) = iter.into_par_iter().end(sides);
+        self.0.extend_by_vec(left);
+        self.1.extend_by_vec(right);
+    }
+}
+
 impl<T: Send, L: ParallelExtend<T>, R: ParallelExtend<T>> ParallelExtend<T> for Either<L, R> {
     fn par_extend<I: IntoParallelIterator<Item = T>>(&mut self, iter: I) {
         either::for_both!(self, collection => collection.par_extend(iter));
@@ -489,6 +514,26 @@ where
         options: &Options<'_>,
     ) -> Result<Self, Cancelled> {
         let (left, right) = halves(w, chain, options)?;
+        Ok((A::from_vec(left), B::from_vec(right)))
+    }
+}
+
+/// Two collections: of what is `Left`, and of what is `Right`.
+impl<A, B, X: Send, Y: Send> FromParallelIterator<Either<X, Y>> for (A, B)
+where
+    A: Send + FromParallelIterator<X>,
+    B: Send + FromParallelIterator<Y>,
+{
+    fn from_par_iter<I: IntoParallelIterator<Item = Either<X, Y>>>(iter: I) -> Self {
+        collected(iter)
+    }
+
+    fn collect_from<P: Positions<Item = Either<X, Y>>>(
+        w: &Worker,
+        chain: &P,
+        options: &Options<'_>,
+    ) -> Result<Self, Cancelled> {
+        let (left, right) = sides(w, chain, options)?;
         Ok((A::from_vec(left), B::from_vec(right)))
     }
 }

@@ -7,7 +7,7 @@ mod fold;
 
 pub(super) use attempt::{try_for_each, try_reduce};
 pub use collect::{FromParallelIterator, ParallelExtend};
-pub(super) use collect::{extended, halves, lists, two_lists};
+pub(super) use collect::{extended, halves, lists, sides, two_lists};
 pub(super) use find::{find_map_any, find_map_first, find_map_last};
 pub(super) use fold::{count, product, reduce, reduce_with, sum};
 

@@ -1,5 +1,5 @@
 //! Loops that are changed while they run: those with a [`Control`]. Other loops use the `driver`
-//! alone, and pay nothing for this.
+//! alone, and pay nothing for this; only those with a meter or with rounds come here as well.
 //!
 //! Participants have *ranks*; the caller has rank 0. Between two slices of work a participant
 //! compares the version of the control's requests with the one that it follows, and updates the
@@ -55,6 +55,7 @@ use super::auto::{self, Trial};
 use super::ending::Ending;
 use super::meter::Meter;
 use super::options::Options;
+use super::phases::Phases;
 use crate::Control;
 use crate::participants::{Participants, Registration};
 use crate::recruit;
@@ -62,6 +63,7 @@ use crate::source::LoopMemory;
 use claims::Shared;
 use plan::{LoopSettings, Plan};
 use sinew_core::{CancelRegistration, Cancelled, Scope, Worker};
+use std::ops::{ControlFlow, Range};
 
 /// The code of a participant: it runs slices until there are no more.
 type Body<'r> = &'r (dyn Fn(&mut Slices<'_>) + Sync);
@@ -74,6 +76,8 @@ pub(super) struct Controlled<'r> {
     done: AtomicUsize,
     /// The trial of a loop with `Schedule::Auto`.
     trial: Option<Trial>,
+    /// The first iteration: participants count from 0.
+    start: usize,
     meter: Option<&'r Meter>,
 }
 
@@ -92,10 +96,34 @@ pub(super) fn run(
     options: &Options<'_>,
     body: Body<'_>,
 ) -> Result<(), Cancelled> {
+    let Some(rounds) = options.rounds else {
+        return run_round(w, 0..n, options, body).map(|_| ());
+    };
+    Phases::run(options, n as u64, |phases| {
+        for round in rounds.of(n, w.max_threads()) {
+            phases.next(round.len() as u64)?;
+            // A cancellation stops a round, too, and ends the loop before the next one.
+            if run_round(w, round, options, body)?.is_break() && !phases.is_cancelled() {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Runs `body` on several workers, which together run the iterations of `round`. Returns `Break` if
+/// the body has stopped the loop.
+fn run_round(
+    w: &Worker,
+    round: Range<usize>,
+    options: &Options<'_>,
+    body: Body<'_>,
+) -> Result<ControlFlow<()>, Cancelled> {
+    let n = round.len();
     if n == 0 {
-        return Ok(());
+        return Ok(ControlFlow::Continue(()));
     }
-    // A loop with a meter only gets a control that nothing changes.
+    // A loop without a control gets one that nothing changes.
     let unused_control;
     let (control, cancel_registration) = match options.control {
         Some(control) => (control, CancelRegistration::register()),
@@ -108,7 +136,7 @@ pub(super) fn run(
         return Err(Cancelled);
     }
     let running = Running::begin(control, n);
-    let run = Controlled::new(w, n, options, (control, cancel_registration), body);
+    let run = Controlled::new(w, round, options, (control, cancel_registration), body);
     while !run.shared.is_over() {
         w.scope(|s| run.run_caller(w, s));
     }
@@ -121,12 +149,12 @@ pub(super) fn run(
 impl<'r> Controlled<'r> {
     fn new(
         w: &'r Worker,
-        n: usize,
+        Range { start, end }: Range<usize>,
         options: &Options<'r>,
         (control, cancel_registration): (&'r Control, CancelRegistration),
         body: Body<'r>,
     ) -> Self {
-        let workers = w.max_threads();
+        let (n, workers) = (end - start, w.max_threads());
         let own =
             LoopSettings { threads: options.threads.clamp(1, workers), schedule: options.schedule };
         let limit = w.limit();
@@ -161,7 +189,8 @@ impl<'r> Controlled<'r> {
             plan,
             ending,
         };
-        Self { shared, body, done: AtomicUsize::new(0), trial, meter: options.meter }
+        let done = AtomicUsize::new(0);
+        Self { shared, body, done, trial, start, meter: options.meter }
     }
 
     /// Runs the caller as a participant, and recruits the others.
@@ -216,7 +245,7 @@ impl<'r> Controlled<'r> {
     }
 
     /// Ends the loop, when no participant is left.
-    fn end(self, n: usize, memory: Option<&LoopMemory>) -> Result<(), Cancelled> {
+    fn end(self, n: usize, memory: Option<&LoopMemory>) -> Result<ControlFlow<()>, Cancelled> {
         let done = self.done.load(Ordering::Relaxed);
         let cancelled = done < n && self.shared.is_cancelled(self.shared.control.version());
         if let Some(trial) = self.trial {
@@ -226,7 +255,11 @@ impl<'r> Controlled<'r> {
             self.shared.plan.into_inner().save_to(memory, done == n);
         }
         self.shared.ending.rethrow();
-        if cancelled { Err(Cancelled) } else { Ok(()) }
+        match self.shared.ending.is_stopped() {
+            _ if cancelled => Err(Cancelled),
+            true => Ok(ControlFlow::Break(())),
+            false => Ok(ControlFlow::Continue(())),
+        }
     }
 }
 

@@ -78,7 +78,8 @@ impl<'c> Slices<'c> {
         if let Some(stopwatch) = self.stopwatch.as_mut().filter(|_| range.is_some()) {
             stopwatch.start_work();
         }
-        range
+        let start = self.run.start;
+        range.map(|range| range.start + start..range.end + start)
     }
 
     #[inline]
