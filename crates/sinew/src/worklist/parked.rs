@@ -45,7 +45,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::{Wake, Waker};
-use std::time::Instant;
 
 use sinew_stm::Change;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
