@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `driver` | the driver, which calls a body with ranges on several workers |
 //! | `split` | loops that are halved by joins, without a chunk source |
-//! | `controlled` | loops with a control or a meter |
+//! | `controlled` | loops with a control, a meter or rounds |
 //! | `auto` | `Schedule::Auto`: the tuners of loops |
 //! | `ending` | the stop flag and the first panic |
 //! | `options`, `phases` | a loop's options; several loops as one operation |
