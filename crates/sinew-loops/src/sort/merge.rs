@@ -164,7 +164,6 @@ fn split_points<T>(
     (low, half - low)
 }
 
-
 impl<'r, T> Section<'r, T> {
     /// The first and the second half of the merge.
     ///

@@ -129,7 +129,7 @@ fn this_thread() -> usize {
     PLACE.with(|place| std::ptr::from_ref(place).addr())
 }
 
-/// What a participant got.
+/// The result of a request for items.
 enum Taken<T> {
     /// An item; the batch is empty.
     Item(T),
