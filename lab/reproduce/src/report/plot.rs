@@ -1,5 +1,7 @@
 //! Plots: values over categories, in series, perhaps before a band of what was expected.
 
+use crate::statistics::{median, spread};
+
 /// A plot with a name, which its file gets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
@@ -23,6 +25,8 @@ pub struct Plot {
     pub band: Option<Band>,
     /// A level worth a line of its own: 1 for ratios.
     pub level: Option<f64>,
+    /// Whether equal ratios are equally far apart: twice as much and half as much.
+    pub is_logarithmic: bool,
 }
 
 /// The kind of plot.
@@ -47,6 +51,8 @@ pub struct Series {
     pub name: String,
     /// One per category.
     pub values: Vec<Option<f64>>,
+    /// How far above and below each value its error bar reaches; none if this is empty.
+    pub spreads: Vec<Option<f64>>,
 }
 
 /// A range for each category.
@@ -61,7 +67,33 @@ pub struct Band {
 impl Series {
     /// A series of this name.
     pub fn new(name: impl Into<String>, values: Vec<Option<f64>>) -> Self {
-        Self { name: name.into(), values }
+        Self { name: name.into(), values, spreads: Vec::new() }
+    }
+
+    /// The same with error bars.
+    pub fn spreads(mut self, spreads: Vec<Option<f64>>) -> Self {
+        self.spreads = spreads;
+        self
+    }
+
+    /// The medians of these rounds, a category each, with half the distance between the quartiles
+    /// as error bars.
+    pub fn of_rounds(name: impl Into<String>, rounds: &[Vec<f64>]) -> Self {
+        let values = rounds.iter().map(|values| median(values)).collect();
+        Self::new(name, values).spreads(rounds.iter().map(|values| spread(values)).collect())
+    }
+
+    /// The ends of the error bar of a category.
+    pub(super) fn bar(&self, category: usize) -> Option<(f64, f64)> {
+        let value = self.values.get(category).copied().flatten()?;
+        let spread = self.spreads.get(category).copied().flatten()?;
+        Some((value - spread, value + spread))
+    }
+
+    /// All values, and the ends of all error bars.
+    fn extent(&self) -> impl Iterator<Item = f64> {
+        let bars = (0..self.spreads.len()).filter_map(|at| self.bar(at));
+        self.values.iter().flatten().copied().chain(bars.flat_map(<[f64; 2]>::from))
     }
 }
 
@@ -79,6 +111,7 @@ impl Plot {
             series: Vec::new(),
             band: None,
             level: None,
+            is_logarithmic: false,
         }
     }
 
@@ -120,6 +153,11 @@ impl Plot {
         self
     }
 
+    /// Draws ratios: on a logarithmic axis, with a line at 1.
+    pub fn ratios(self) -> Self {
+        Self { is_logarithmic: true, ..self.level(1.0) }
+    }
+
     /// The name of its file.
     pub fn file(&self) -> String {
         format!("{}.svg", self.name)
@@ -143,21 +181,35 @@ impl Plot {
         std::iter::once(0.0).chain(ends).collect()
     }
 
-    /// The largest value that must be seen.
+    /// The height at which a value is drawn; `None` where its axis has no place for it.
+    pub(super) fn height(&self, value: f64) -> Option<f64> {
+        let height = if self.is_logarithmic { value.log2() } else { value };
+        Some(height).filter(|height| height.is_finite())
+    }
+
+    /// The value at a height.
+    pub(super) fn value(&self, height: f64) -> f64 {
+        if self.is_logarithmic { height.exp2() } else { height }
+    }
+
+    /// The height of the highest value that must be seen.
     pub(super) fn highest(&self) -> f64 {
         let sums = (0..self.categories.len()).map(|at| self.values_at(at).sum::<f64>());
-        let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
+        let values = self.series.iter().flat_map(Series::extent);
         let tops: Vec<f64> =
             if self.form == Form::Stacked { sums.collect() } else { values.collect() };
         let ranges =
             self.band.iter().flat_map(|band| band.ranges.iter().flatten().map(|range| range.1));
-        tops.into_iter().chain(ranges).chain(self.level).fold(0.0, f64::max)
+        let all = tops.into_iter().chain(ranges).chain(self.level);
+        all.filter_map(|value| self.height(value)).fold(0.0, f64::max)
     }
 
-    /// The smallest value that must be seen, not above 0.
+    /// The height of the lowest value that must be seen, not above 0.
     pub(super) fn lowest(&self) -> f64 {
-        let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
-        values.fold(0.0, f64::min)
+        let values = self.series.iter().flat_map(Series::extent);
+        let ranges =
+            self.band.iter().flat_map(|band| band.ranges.iter().flatten().map(|range| range.0));
+        values.chain(ranges).filter_map(|value| self.height(value)).fold(0.0, f64::min)
     }
 
     /// The values of a category, in the order of the series; gaps count as 0.
@@ -188,6 +240,21 @@ mod tests {
         let band = Band { name: "model".into(), ranges: vec![None, Some((1.0, 7.0))] };
         assert_eq!(plot(Form::Dots).before(band).highest(), 7.0);
         assert_eq!(plot(Form::Bars).level(9.0).highest(), 9.0);
+    }
+
+    /// Catches: an error bar that leaves the plot, and half as much that is nearer to 1 than twice
+    /// as much.
+    #[test]
+    fn the_scale_holds_every_error_bar_and_every_ratio() {
+        let series = || Series::of_rounds("s", &[vec![1.0, 2.0, 3.0], vec![]]);
+        assert_eq!((series().bar(0), series().bar(1)), (Some((1.5, 2.5)), None));
+        let plot = || Plot::new("p", "t", Form::Dots).over(vec!["a".into(), "b".into()]);
+        let with_bars = plot().with(series().spreads(vec![Some(3.0), Some(1.0)]));
+        assert_eq!((with_bars.highest(), with_bars.lowest()), (5.0, -1.0));
+        let values = vec![Some(2.0), Some(0.5), Some(0.0)];
+        let ratios = plot().ratios().with(Series::new("r", values));
+        assert_eq!((ratios.highest(), ratios.lowest()), (1.0, -1.0));
+        assert_eq!((ratios.value(-1.0), ratios.height(0.0)), (0.5, None));
     }
 
     /// Catches: a category that is drawn as wide as another one which stands for less.
