@@ -41,7 +41,7 @@ const SAMPLES: [u32; 5] = [0, 1, 2, 4, 8];
 
 /// The largest number of workers, as a power of two, and the runs whose mean is one measurement.
 fn size(scale: Scale) -> (u32, u64) {
-    scale.pick((4, 2), (10, 4), (10, 20))
+    scale.pick((4, 2), (10, 20), (10, 100))
 }
 
 fn counts(scale: Scale) -> Vec<usize> {
