@@ -37,6 +37,11 @@ const ABOUT: About = About {
         PAUSES,
         Caveat {
             unless: Need::Nothing,
+            words: "A slave there never leaves its package. Here a worker that has searched in \
+                vain for 200 µs, while it sees work, takes any task, so that none is stranded.",
+        },
+        Caveat {
+            unless: Need::Nothing,
             words: "The baseline there is TBB's random stealing; here it is Sinew's, whose workers \
                 steal from the bottom of a stack of joins and rest when there is nothing to \
                 steal.",
