@@ -14,6 +14,8 @@ pub(crate) enum Activity {
     Get,
     /// The part of such a pop that synchronises with thieves.
     GetQueue,
+    /// Chooses the victim of a successful steal.
+    Choice,
     /// Claims another worker's task.
     Claim,
     /// The rest of a successful steal: from the claim to the task, and from the task's end to the
@@ -32,12 +34,13 @@ pub(crate) enum Activity {
 }
 
 impl Activity {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Application,
         Self::Spawn,
         Self::SpawnQueue,
         Self::Get,
         Self::GetQueue,
+        Self::Choice,
         Self::Claim,
         Self::Steal,
         Self::FailedClaim,

@@ -29,7 +29,7 @@ impl Split {
 pub struct Breakdown {
     /// In the application, including pushes and pops of tasks. Inside a join: leapfrogging.
     pub application: Split,
-    /// In successful steals.
+    /// In successful steals, from the choice of the victim on.
     pub steals: Split,
     /// Without work: failed attempts to steal, and all between them. Inside a join: waiting.
     pub search: Split,
@@ -173,12 +173,12 @@ impl Figures<'_> {
 
     pub(crate) fn breakdown(&self) -> Breakdown {
         use Activity::{
-            Application, Away, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn,
+            Application, Away, Choice, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn,
             SpawnQueue, Steal, Wait,
         };
         Breakdown {
             application: self.split(&[Application, Spawn, SpawnQueue, Get, GetQueue]),
-            steals: self.split(&[Claim, Steal]),
+            steals: self.split(&[Choice, Claim, Steal]),
             search: self.split(&[FailedClaim, Search, Wait, Parked]),
             parked: self.split(&[Parked]),
             away: self.split(&[Away]).total(),
@@ -187,8 +187,8 @@ impl Figures<'_> {
 
     pub(crate) fn functions(&self) -> Functions {
         use Activity::{
-            Application, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn, SpawnQueue,
-            Steal, Wait,
+            Application, Choice, Claim, FailedClaim, Get, GetQueue, Parked, Search, Spawn,
+            SpawnQueue, Steal, Wait,
         };
         let counts = self.counts;
         let attempts = Attempts {
@@ -199,14 +199,18 @@ impl Figures<'_> {
             calls,
             time: self.split(activities).total(),
         };
-        let library = [Spawn, SpawnQueue, Get, GetQueue, Claim, FailedClaim, Steal, Search, Wait];
+        let library =
+            [Spawn, SpawnQueue, Get, GetQueue, Choice, Claim, FailedClaim, Steal, Search, Wait];
         Functions {
             spawn: function(counts.of(Count::Spawned), &[Spawn, SpawnQueue]),
             get: function(counts.of(Count::Gets), &[Get, GetQueue]),
             acquire_queue: function(counts.of(Count::Queues), &[SpawnQueue, GetQueue]),
             lock: function(attempts.successful + attempts.failed, &[Claim, FailedClaim]),
             steal: function(attempts.successful, &[Steal]),
-            steal_wait: function(self.intervals(Search), &[Search]),
+            steal_wait: function(
+                self.intervals(Search) + self.intervals(Choice),
+                &[Search, Choice],
+            ),
             wait_for_all: function(counts.of(Count::Searches) + counts.of(Count::Waits), &library),
             lib_wait: function(counts.of(Count::Waits), &[Wait]),
             parked: function(counts.of(Count::Parks), &[Parked]),

@@ -34,6 +34,7 @@ impl WorkerObserver for WorkerProfiler {
             Event::Begin(phase) => self.begin(phase),
             Event::End(Phase::Wait) => state.end_wait(),
             Event::End(_) => state.end(),
+            Event::Chosen { found } => state.chosen(found),
             Event::Attempted { success } => state.attempted(success),
             Event::TaskBegin(source) => self.begin_task(source),
             Event::SpawnedTask(note) => self.begin_spawned(note),
@@ -73,6 +74,7 @@ impl WorkerProfiler {
         let state = &self.state;
         match phase {
             Phase::Wait => return state.begin_wait(),
+            Phase::Choose => return state.begin_choice(),
             Phase::Publish => state.counts().count(Count::Queues),
             Phase::Park => state.counts().count(Count::Parks),
             _ => {}

@@ -54,6 +54,8 @@ pub(crate) struct WorkerState<C = Ticks> {
     strand: Strand,
     /// The number of waits below the present activity.
     blocked: Cell<u32>,
+    /// The choice of the victim of the next attempt to steal.
+    choice: Cell<Option<Interval>>,
     /// The enclosing activity of each open activity.
     activities: RefCell<Vec<Activity>>,
     /// For each running task, the task and the activity that it interrupted.
@@ -110,6 +112,7 @@ impl<C: Clock> WorkerState<C> {
             burdens,
             strand: Strand::default(),
             blocked: Cell::new(0),
+            choice: Cell::new(None),
             activities: RefCell::default(),
             tasks: RefCell::default(),
             joins: RefCell::default(),
@@ -183,7 +186,21 @@ impl<C: Clock> WorkerState<C> {
         self.switch(before.unwrap_or(Activity::Application));
     }
 
-    /// Ends an attempt to steal, and counts its time by its success.
+    /// Begins the choice of a victim, a part of the present activity unless a steal follows.
+    pub(crate) fn begin_choice(&self) {
+        self.switch(self.activity());
+    }
+
+    /// Ends the choice.
+    pub(crate) fn chosen(&self, found: bool) {
+        let present = self.shared.times.present();
+        let past = self.shared.times.switch(present);
+        self.interval_ended(past);
+        self.choice.set(found.then_some(past));
+    }
+
+    /// Ends an attempt to steal, and counts its time by its success. The time of the choice before
+    /// a successful attempt counts as a part of the steal.
     pub(crate) fn attempted(&self, success: bool) {
         let before = self.activities.borrow_mut().pop().unwrap_or(Activity::Search);
         let (count, was, next) = match success {
@@ -191,6 +208,9 @@ impl<C: Clock> WorkerState<C> {
             false => (Count::FailedClaims, Activity::FailedClaim, before),
         };
         self.counts().count(count);
+        if let Some(choice) = self.choice.take().filter(|_| success) {
+            self.shared.times.recount(choice, self.kind(Activity::Choice));
+        }
         self.interval_ended(self.shared.times.switch_from(self.kind(was), self.kind(next)));
     }
 

@@ -163,11 +163,12 @@ proptest! {
     }
 
     /// Catches: a tick that is counted twice or nowhere; an open interval that a reading forgets;
-    /// an attempt whose time counts as that of another activity. An activity that does not come
-    /// back when the one inside of it ends.
+    /// an attempt whose time counts as that of another activity. A choice of a victim that is no
+    /// part of its steal, or that is one without a steal. An activity that does not come back when
+    /// the one inside of it ends.
     #[test]
     fn the_times_of_all_activities_sum_up_to_the_time_that_passed(
-        steps in proptest::collection::vec((0..12_usize, 0..1_000_u64, 0..8_u8), 0..60),
+        steps in proptest::collection::vec((0..13_usize, 0..1_000_u64, 0..11_u8), 0..60),
     ) {
         let state = state();
         let (before, mut sums) = (state.shared.read(), [0; KINDS]);
@@ -181,14 +182,29 @@ proptest! {
                     if is_wait { waits -= 1; state.end_wait() } else { state.end() }
                     prop_assert_eq!(state.activity(), before);
                 },
-                3 | 4 => {
+                3..=6 => {
+                    let (chooses, succeeds) = (step > 4, step % 2 == 1);
+                    if chooses {
+                        state.begin_choice();
+                        pass(&state, 2 * time);
+                        state.chosen(true);
+                        let was = if succeeds { Activity::Choice } else { present };
+                        sums[Kind::new(was, waits > 0).number()] += 2 * time;
+                    }
                     state.begin(Activity::Claim);
                     pass(&state, time);
-                    let was = if step == 3 { Activity::Claim } else { Activity::FailedClaim };
+                    let was = if succeeds { Activity::Claim } else { Activity::FailedClaim };
                     sums[Kind::new(was, waits > 0).number()] += time;
-                    state.attempted(step == 3);
-                    let next = if step == 3 { Activity::Steal } else { present };
+                    state.attempted(succeeds);
+                    let next = if succeeds { Activity::Steal } else { present };
                     prop_assert_eq!(state.activity(), next);
+                    continue;
+                }
+                7 => {
+                    state.begin_choice();
+                    pass(&state, time);
+                    state.chosen(false);
+                    sums[state.shared.times.present().number()] += time;
                     continue;
                 }
                 _ => state.switch(Activity::ALL[activity]),

@@ -117,6 +117,17 @@ impl<C: Clock> TimeCounters<C> {
         Interval { kind: present, from: since, to: now }
     }
 
+    /// Counts a past interval as `kind`. For the owner.
+    pub(crate) fn recount(&self, past: Interval, kind: Kind) {
+        let time = past.to - past.from;
+        self.seqlock.write(|row| {
+            row.add(TIMES + past.kind.number(), time.wrapping_neg());
+            row.add(INTERVALS + past.kind.number(), 1_u64.wrapping_neg());
+            row.add(TIMES + kind.number(), time);
+            row.add(INTERVALS + kind.number(), 1);
+        });
+    }
+
     /// The worker's present activity, and its beginning. Any thread may call it.
     pub(crate) fn read_present(&self) -> (Kind, u64) {
         let words = self.seqlock.read();

@@ -62,7 +62,7 @@ impl From<Activity> for Doing {
             | Activity::SpawnQueue
             | Activity::Get
             | Activity::GetQueue => Self::Working,
-            Activity::Claim | Activity::Steal => Self::Stealing,
+            Activity::Choice | Activity::Claim | Activity::Steal => Self::Stealing,
             Activity::FailedClaim | Activity::Search => Self::Searching,
             Activity::Wait => Self::Waiting,
             Activity::Parked => Self::Parked,

@@ -66,7 +66,7 @@ pub(crate) struct ReproduceArgs {
 /// The size of an experiment.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum NamedScale {
-    /// Some seconds: a functional test
+    /// Some seconds: shows mechanics, not values
     Quick,
     /// Some minutes on two cores
     Default,
@@ -160,7 +160,12 @@ pub(crate) fn one(
     let now = |step: &Step<'_>| {
         // Printed only now, so that a folder that is not writable produces one line.
         if !std::mem::replace(&mut told, true) {
-            output::note(&format!("{name}: results so far are in {}", out.join(name).display()));
+            let quick = match setting.scale {
+                Scale::Quick => "; size quick shows mechanics, not values",
+                _ => "",
+            };
+            let folder = out.join(name);
+            output::note(&format!("{name}: results so far are in {}{quick}", folder.display()));
         }
         show(&progress, name, step);
     };

@@ -7,7 +7,11 @@ use crate::experiment::{About, Caveat, Need};
 use crate::origin::Origin;
 use crate::report::{Part, Table};
 use crate::results::Results;
-use crate::setting::Setting;
+use crate::setting::{Scale, Setting};
+
+/// The meaning of a report of size quick.
+const QUICK: &str = "this run has size quick, with problems of milliseconds. It shows that the \
+    experiment works; its numbers, signs and plots are no findings.";
 
 /// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +69,9 @@ impl Page<'_> {
                 "\n**Unfinished**: what {runs} runs have shown. The experiment was still running, \
                  or was broken off.\n"
             );
+        }
+        if self.setting.scale == Scale::Quick {
+            let _ = write!(text, "\n**Mechanics, not values**: {QUICK}\n");
         }
         if !self.results.wrong.is_empty() {
             text.push_str("\n**Some answers were wrong**; see below.\n");
@@ -140,7 +147,6 @@ fn section(text: &mut String, title: &str, lines: &[String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::Scale;
 
     static ABOUT: About = About {
         name: "x-table1",
@@ -156,8 +162,12 @@ mod tests {
     };
 
     fn page(nodes: usize, processors: usize, progress: Progress) -> String {
+        page_of(Scale::Quick, nodes, processors, progress)
+    }
+
+    fn page_of(scale: Scale, nodes: usize, processors: usize, progress: Progress) -> String {
         let origin = Origin { nodes, processors, ..Origin::for_tests() };
-        let setting = Setting { threads: vec![1, 64], ..Setting::new(Scale::Quick, 1) };
+        let setting = Setting { threads: vec![1, 64], ..Setting::new(scale, 1) };
         let mut results = Results::default();
         results.left_out.push("uts: no room".into());
         let parts = [Part::words("It is fast.")];
@@ -188,6 +198,17 @@ mod tests {
             assert!(!large.contains(words), "{large}");
         }
         assert!(large.contains("Another processor"));
+    }
+
+    /// Catches: values of a quick run that look like findings.
+    #[test]
+    fn a_quick_report_says_first_that_its_values_mean_nothing() {
+        let quick = page(1, 2, Progress::Finished);
+        let (says, finds) = (quick.find("Mechanics, not values"), quick.find("It is fast."));
+        assert!(says.is_some() && says < finds, "{quick}");
+        for scale in [Scale::Default, Scale::Full] {
+            assert!(!page_of(scale, 1, 2, Progress::Finished).contains("Mechanics"));
+        }
     }
 
     /// Catches: a broken-off run that looks like a whole one.

@@ -19,6 +19,11 @@ pub type Metrics = Vec<(&'static str, f64)>;
 /// Some labels of a case.
 pub type Which<'a> = [(&'a str, &'a str)];
 
+/// All labels of a case.
+pub(crate) fn all_of(labels: &Labels) -> Vec<(&str, &str)> {
+    labels.iter().map(|(name, value)| (*name, value.as_str())).collect()
+}
+
 /// All samples of a run, in the order in which they were taken.
 #[derive(Debug, Clone, Default)]
 pub struct Results {
@@ -58,6 +63,11 @@ impl Results {
         self.samples.push(sample);
     }
 
+    /// Rounds that have begun.
+    pub fn rounds(&self) -> usize {
+        self.samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0)
+    }
+
     /// All samples, oldest first.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
@@ -91,14 +101,18 @@ impl Results {
         statistics::median(&self.ratios(of, to, metric))
     }
 
-    /// The same of every round.
+    /// Half the distance between the quartiles of these ratios.
+    pub fn ratio_spread(&self, of: &Which<'_>, to: &Which<'_>, metric: &str) -> Option<f64> {
+        statistics::spread(&self.ratios(of, to, metric))
+    }
+
+    /// The same ratio of every round.
     pub fn ratios(&self, of: &Which<'_>, to: &Which<'_>, metric: &str) -> Vec<f64> {
         let ratio = |round| {
             let (of, to) = (self.in_round(of, metric, round)?, self.in_round(to, metric, round)?);
             (to != 0.0).then_some(of / to)
         };
-        let rounds = self.samples.iter().map(|sample| sample.round + 1).max().unwrap_or(0);
-        (0..rounds).filter_map(ratio).collect()
+        (0..self.rounds()).filter_map(ratio).collect()
     }
 
     /// Metrics that a case has several times, row by row, in its first round; nothing where it has
@@ -129,9 +143,19 @@ impl Results {
 impl Results {
     /// One round of cases.
     pub(crate) fn of(cases: impl IntoIterator<Item = (Labels, Metrics)>) -> Self {
+        Self::of_rounds(1, cases)
+    }
+
+    /// As many equal rounds of cases.
+    pub(crate) fn of_rounds(
+        rounds: usize,
+        cases: impl IntoIterator<Item = (Labels, Metrics)>,
+    ) -> Self {
         let mut results = Self::default();
         for (labels, metrics) in cases {
-            results.push(Sample { round: 0, labels, metrics });
+            for round in 0..rounds {
+                results.push(Sample { round, labels: labels.clone(), metrics: metrics.clone() });
+            }
         }
         results
     }

@@ -1,4 +1,4 @@
-//! Medians and spreads of a few measured values.
+//! Medians and spreads of a few measured values, and what may be concluded from them.
 
 /// The middle value, or the mean of both middle ones; `None` of nothing.
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -14,15 +14,27 @@ pub fn spread(values: &[f64]) -> Option<f64> {
     Some((quantile(values, 0.75)? - quantile(values, 0.25)?) / 2.0)
 }
 
-/// The standard deviation of the runs that these are a sample of, as a part of their mean. `None`
-/// of less than two values.
-pub fn deviation(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
+/// The standard deviation of the runs that these are a sample of. `None` of less than two values.
+pub fn standard_deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() > 1)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Some((squares / (values.len() - 1) as f64).sqrt() / mean)
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// The same as a part of their mean.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    Some(standard_deviation(values)? / mean(values)?)
+}
+
+/// The fewest rounds from which a report judges.
+pub const ENOUGH_ROUNDS: usize = 3;
+
+/// Whether differences lie beyond the noise: there are [enough](ENOUGH_ROUNDS) of them, and three
+/// quarters of them lie on one side of 0, farther from it than `noise`.
+pub fn is_beyond(differences: &[f64], noise: f64) -> bool {
+    let above = differences.iter().filter(|&&difference| difference > noise).count();
+    let below = differences.iter().filter(|&&difference| difference < -noise).count();
+    differences.len() >= ENOUGH_ROUNDS && 4 * above.max(below) >= 3 * differences.len()
 }
 
 /// The arithmetic mean; `None` of nothing.
@@ -58,8 +70,20 @@ mod tests {
     /// part of the mean.
     #[test]
     fn a_deviation_is_a_part_of_the_mean() {
+        assert_eq!(standard_deviation(&[2.0, 4.0]), Some(2_f64.sqrt()));
         assert_eq!(deviation(&[2.0, 4.0]), Some(2_f64.sqrt() / 3.0));
         assert_eq!((deviation(&[2.0]), mean(&[]), mean(&[1.0, 4.0])), (None, None, Some(2.5)));
+    }
+
+    /// Catches: a judgement from two rounds, from a median whose rounds do not agree, or of one
+    /// side only.
+    #[test]
+    fn differences_count_where_most_rounds_exceed_the_noise() {
+        assert!(!is_beyond(&[9.0, 9.0], 1.0));
+        assert!(is_beyond(&[9.0, 2.0, 8.0], 1.0) && is_beyond(&[-9.0, -2.0, -8.0], 1.0));
+        assert!(!is_beyond(&[9.0, 9.0, 9.0, -1.0, 0.0], 1.0));
+        assert!(!is_beyond(&[9.0, 9.0, -0.5], 0.0) && is_beyond(&[9.0, 9.0, 9.0, -0.5], 0.0));
+        assert!(!is_beyond(&[1.0, 1.0, 1.0], 1.0));
     }
 
     /// Catches: a spread that one stray value decides.

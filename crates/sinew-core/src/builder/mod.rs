@@ -77,8 +77,8 @@ pub enum Spin {
     Adaptive,
     /// This time.
     For(Duration),
-    /// Without end: idle and waiting workers search instead of parking, for experiments. Each
-    /// worker keeps a core busy all the time.
+    /// Without end: idle and waiting workers search instead of parking, for experiments, and
+    /// thieves do not pause after short steals. Each worker keeps a core busy all the time.
     Forever,
 }
 

@@ -19,7 +19,8 @@ const SHORT: u64 = TICKS_PER_US;
 /// A stolen task that took no longer cost more than the steal saved.
 const SCRAP: u64 = TICKS_PER_US / 4;
 
-/// A thief that has stolen so many of them in a row rests before it looks for another.
+/// A thief that has stolen so many of them in a row rests before it looks for another, unless its
+/// pool never parks: such thieves search without a pause.
 const SCRAPS: u32 = 8;
 
 /// Work that was found, and its source.
@@ -127,7 +128,8 @@ impl Worker {
     fn count_scrap(&self, scrap: bool) {
         let scraps = if scrap { self.own.scraps.get() + 1 } else { 0 };
         self.own.scraps.set(scraps % SCRAPS);
-        if scraps == SCRAPS {
+        if scraps == SCRAPS && !self.pool().never_parks() {
+            self.counters.rests.add(1);
             rest(u64::from(SCRAPS) * TICKS_PER_US);
         }
     }
@@ -141,5 +143,26 @@ pub(crate) fn rest(time: u64) {
     let began = ticks();
     while ticks().saturating_sub(began) < time {
         spin_loop();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::SCRAPS;
+    use crate::{Pool, Spin};
+
+    /// Pauses of a thief after so many short steals in a row.
+    fn rests(spin: Spin, steals: u32) -> u64 {
+        let pool = Pool::builder().threads(1).spin(spin).build().unwrap();
+        pool.run(|w| (0..steals).for_each(|_| w.count_scrap(true)));
+        pool.counters().rests
+    }
+
+    /// Catches: a pause where thieves search without one.
+    #[test]
+    fn thieves_pause_after_short_steals_unless_they_never_park() {
+        assert_eq!(rests(Spin::Adaptive, SCRAPS - 1), 0);
+        assert_eq!(rests(Spin::Adaptive, 2 * SCRAPS), 2);
+        assert_eq!(rests(Spin::Forever, 2 * SCRAPS), 0);
     }
 }

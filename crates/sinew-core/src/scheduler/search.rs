@@ -258,7 +258,8 @@ impl Worker {
             return Some(Job::Injected(queued));
         }
         loop {
-            let victim = self.next_victim(allowed)?;
+            let victim = self.choose(|| self.next_victim(allowed))?;
+            self.counters.chosen_victims.add(1);
             let job = self.try_victim(victim, allowed, ask);
             let outcome = match job {
                 Ok(_) => Outcome::Stolen,

@@ -76,6 +76,12 @@ pub enum Event<'e> {
     Begin(Activity),
     /// That activity ends.
     End(Activity),
+    /// The choice of a victim ends, which began as [`Activity::Choose`]. If there is a victim, an
+    /// attempt to steal from it follows.
+    Chosen {
+        /// There is a victim.
+        found: bool,
+    },
     /// An attempt to steal ends, which began as [`Activity::Attempt`].
     Attempted {
         /// The worker has found a task.
@@ -135,6 +141,8 @@ pub enum Activity {
     Publish,
     /// Searches for work.
     Search,
+    /// Chooses a victim, which may include looks at several.
+    Choose,
     /// Attempts to steal.
     Attempt,
     /// Waits for another thread.

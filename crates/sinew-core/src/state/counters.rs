@@ -90,8 +90,13 @@ counters! {
     left_package,
     /// Times this worker became the master of its package.
     masterships,
+    /// Victims that the victim policy chose. The others are thieves of awaited tasks, and owners
+    /// whose tasks were exposed.
+    chosen_victims,
     /// Attempts to steal that found nothing, or came too late.
     failed_steals,
+    /// Pauses of thieves after several steals that cost more than they saved.
+    rests,
     /// Claims given back because they rested on an old view of the victim: two-field stacks only.
     backed_out,
     /// Joins that found their task stolen and not finished yet.

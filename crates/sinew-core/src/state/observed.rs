@@ -40,6 +40,16 @@ impl Worker {
         Pieces::new(self.observer(), is_shared)
     }
 
+    /// Chooses a victim.
+    #[inline]
+    pub(crate) fn choose(&self, choose: impl FnOnce() -> Option<usize>) -> Option<usize> {
+        let Some(observer) = self.observer() else { return choose() };
+        observer.on(Event::Begin(Activity::Choose));
+        let victim = choose();
+        observer.on(Event::Chosen { found: victim.is_some() });
+        victim
+    }
+
     /// Makes one attempt to steal.
     #[inline]
     pub(crate) fn attempt<T, E>(&self, attempt: impl FnOnce() -> Result<T, E>) -> Result<T, E> {

@@ -151,10 +151,15 @@ impl PoolState {
     /// How many workers may search at once: half of the limit, but at least two, since otherwise
     /// each loop in a quick sequence would have to wake the second worker.
     pub(crate) fn most_searchers(&self) -> usize {
-        if self.spin_ns == Some(ENDLESS) {
+        if self.never_parks() {
             return self.slots.len();
         }
         self.limit.get().min(self.slots.len()).div_ceil(2).max(2)
+    }
+
+    /// Whether idle and waiting workers search without end (`Spin::Forever`).
+    pub(crate) fn never_parks(&self) -> bool {
+        self.spin_ns == Some(ENDLESS)
     }
 
     /// Whether owners may omit full fences once the heavy fence works.

@@ -23,7 +23,7 @@ fn rests(pool: &Pool, yields: usize) -> bool {
 /// Waits until the pool rests for a while; a worker that never does is caught by the time limit of
 /// `ends`. A worker that has lost its core before its parker may seem idle and then change a
 /// counter once more, which is correct.
-fn until_all_park(pool: &Pool) {
+pub(crate) fn until_all_park(pool: &Pool) {
     while !rests(pool, 50) {}
 }
 

@@ -115,6 +115,7 @@ impl WorkerObserver for WorkerChecker {
             }
             Event::Begin(activity) => self.begins(Open::Activity(activity)),
             Event::End(activity) => self.ends(Open::Activity(activity)),
+            Event::Chosen { .. } => self.ends(Open::Activity(Activity::Choose)),
             Event::Attempted { .. } => self.ends(Open::Activity(Activity::Attempt)),
             Event::TaskBegin(source) => self.begins(Open::Task(source)),
             Event::TaskEnd(source) => self.ends(Open::Task(source)),

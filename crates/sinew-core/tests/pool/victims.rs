@@ -11,6 +11,7 @@ use std::time::Duration;
 use sinew_core::victims::{AfterSuccess, LoadScope, Loads};
 use sinew_core::{Counters, Mapping, Pool, Spin, Victims, Wait, Worker, scope};
 
+use crate::idle::until_all_park;
 use crate::support::{add, ends, meet};
 
 const STRICT: Victims = Victims::SortedLoads(Loads {
@@ -259,6 +260,22 @@ fn in_one_package_nobody_leaves_it() {
         pool.install(|w| steal_some(w, 20));
         let counters = pool.counters();
         assert!(counters.left_package == 0 && counters.stolen >= 20, "{counters:?}");
+    });
+}
+
+/// Catches: a victim that the rule chose and that is not counted, and an attempt without a choice
+/// that is.
+#[test]
+fn victims_that_the_rule_chose_are_counted() {
+    ends(|| {
+        let pool = pool_on("package:1 core:3", Victims::Random);
+        pool.install(|w| steal_some(w, 20));
+        until_all_park(&pool);
+        let counters = pool.counters();
+        let Counters { chosen_victims, failed_steals, stolen, stolen_waiting, .. } = counters;
+        // Of the steals, those after an exposure are not by the rule's choice.
+        let chosen = failed_steals..=failed_steals + stolen + stolen_waiting;
+        assert!(chosen_victims > 0 && chosen.contains(&chosen_victims), "{counters:?}");
     });
 }
 

@@ -42,7 +42,7 @@ impl Conditions {
         self
     }
 
-    /// Every worker on a processor of its own, neighbours next to each other.
+    /// Every worker on a processor of its own, evenly over the packages, as the thesis has them.
     pub(crate) fn pinned(mut self) -> Self {
         self.pinned = true;
         self
@@ -88,9 +88,21 @@ impl Conditions {
             .steal_delay(self.delay_cycles);
         // An external thread is never pinned, so every slot has a thread of its own.
         Ok(if self.pinned {
-            builder.mapping(Mapping::Compact).external_slot(false)
+            builder.mapping(Mapping::Scatter).external_slot(false)
         } else {
             builder
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches: few workers that fill one package, where the thesis has some in each.
+    #[test]
+    fn pinned_workers_are_spread_over_the_packages() {
+        let pool = Conditions::workers(1).pinned().build().unwrap();
+        assert_eq!(pool.mapping(), Mapping::Scatter);
     }
 }

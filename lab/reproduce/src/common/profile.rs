@@ -21,6 +21,7 @@ pub(crate) fn profiled(subject: &Subject, conditions: &Conditions) -> Result<Met
     let tasks = profile.tasks().spawned as f64 + measured.chunks();
     let run = vec![
         ("wall_s", measured.wall_s),
+        ("chosen_victims", measured.chosen_victims()),
         ("cycles_a_s", profile.ticks_per_ns() * 1e9),
         ("tasks", tasks),
     ];
@@ -85,7 +86,7 @@ mod tests {
     /// something else than the run.
     #[test]
     fn a_profile_accounts_for_the_time_of_all_workers() {
-        let subject = Subject::prepare("nqueens", "8").unwrap();
+        let subject = Subject::prepare("nqueens", "8", None).unwrap();
         let metrics = profiled(&subject, &Conditions::workers(2)).unwrap();
         let all = |names: &[&str]| names.iter().map(|name| metric(&metrics, name)).sum::<f64>();
         let functions =

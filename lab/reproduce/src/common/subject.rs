@@ -25,21 +25,12 @@ pub(crate) struct Measured {
 }
 
 impl Subject {
-    /// Makes the input of an application.
+    /// Makes the input of an application, whose loops have this schedule.
     ///
     /// # Errors
     ///
     /// If there is no such application or size, or not enough memory.
-    pub(crate) fn prepare(app: &str, size: &str) -> Result<Self, Failure> {
-        Self::prepare_with(app, size, None)
-    }
-
-    /// The same with a schedule for its loops.
-    ///
-    /// # Errors
-    ///
-    /// As [`prepare`](Self::prepare).
-    pub(crate) fn prepare_with(
+    pub(crate) fn prepare(
         app: &str,
         size: &str,
         schedule: Option<Schedule>,
@@ -93,6 +84,11 @@ impl Measured {
         self.counters.backed_out as f64 / self.counters.steals().max(1) as f64
     }
 
+    /// Victims that the victim policy chose.
+    pub(crate) fn chosen_victims(&self) -> f64 {
+        self.counters.chosen_victims as f64
+    }
+
     /// Attempts that brought nothing.
     pub(crate) fn failed_steals(&self) -> f64 {
         self.counters.failed_steals as f64
@@ -106,14 +102,14 @@ mod tests {
     /// Catches: an experiment that names an unknown application.
     #[test]
     fn what_is_not_there_is_named() {
-        let message = |app, size| Subject::prepare(app, size).err().unwrap().to_string();
+        let message = |app, size| Subject::prepare(app, size, None).err().unwrap().to_string();
         assert!(message("fibb", "tiny").contains("`fibb`"));
         assert!(message("fib", "1000").contains("`1000`"));
     }
 
     #[test]
     fn serial_and_parallel_runs_are_judged_and_timed() {
-        let subject = Subject::prepare("nqueens", "8").unwrap();
+        let subject = Subject::prepare("nqueens", "8", None).unwrap();
         let pool = Pool::builder().threads(2).build().unwrap();
         assert!(subject.serial().unwrap().wall_s > 0.0);
         assert!(subject.parallel(&pool).unwrap().wall_s > 0.0);

@@ -59,7 +59,7 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     vec![
         Part::Table(view.improvements()),
         Part::Table(view.details()),
-        Part::words(view.verdict()),
+        Part::verdict(results.rounds(), || view.verdict()),
         Part::words(COMBINED_WORDS),
         Part::Plot(view.plot()),
     ]
@@ -209,13 +209,16 @@ mod tests {
         let again = |what, settings, wall_s| {
             (labels("kmeans", AGAIN, what, settings), vec![("wall_s", wall_s)])
         };
-        Results::of([
-            again(BASELINE, "2 threads, scatter, first touch", 2.0),
-            again(ORACLE, "2 threads, stealing, swap 2, scatter, first touch", 1.0),
-            again(TUNED, "auto", tuned_s),
-            again("stealing", "2 threads, stealing, scatter, first touch", 1.25),
-            again("coalescing", "2 threads, coalescing, scatter, first touch", 1.5),
-        ])
+        Results::of_rounds(
+            3,
+            [
+                again(BASELINE, "2 threads, scatter, first touch", 2.0),
+                again(ORACLE, "2 threads, stealing, swap 2, scatter, first touch", 1.0),
+                again(TUNED, "auto", tuned_s),
+                again("stealing", "2 threads, stealing, scatter, first touch", 1.25),
+                again("coalescing", "2 threads, coalescing, scatter, first touch", 1.5),
+            ],
+        )
     }
 
     fn parts(tuned_s: f64) -> Vec<Part> {

@@ -57,8 +57,11 @@ fn labels(app: &str, optimisation: &str, locks: &str) -> Labels {
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let view = View { results, applications: names(setting.scale) };
-    let mut parts =
-        vec![Part::Table(view.table()), Part::words(view.verdict()), Part::words(LOCKING_WORDS)];
+    let mut parts = vec![
+        Part::Table(view.table()),
+        Part::verdict(results.rounds(), || view.verdict()),
+        Part::words(LOCKING_WORDS),
+    ];
     parts.extend(view.applications.iter().map(|app| Part::Plot(view.plot(app))));
     parts
 }
@@ -177,12 +180,15 @@ mod tests {
         let wall = |optimisation, locks, wall_s| {
             (labels("kmeans", optimisation, locks), vec![("wall_s", wall_s)])
         };
-        let results = Results::of([
-            wall(BASELINE, EARLY, 2.0),
-            wall("stealing", EARLY, 1.0),
-            wall(BASELINE, LATE, 6.0),
-            wall("stealing", LATE, late_stealing_s),
-        ]);
+        let results = Results::of_rounds(
+            3,
+            [
+                wall(BASELINE, EARLY, 2.0),
+                wall("stealing", EARLY, 1.0),
+                wall(BASELINE, LATE, 6.0),
+                wall("stealing", LATE, late_stealing_s),
+            ],
+        );
         experiment().report(&results, &Setting::new(Scale::Quick, 2))
     }
 

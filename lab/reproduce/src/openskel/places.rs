@@ -73,9 +73,8 @@ fn labels(app: &str, place: &str, workers: usize) -> Labels {
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let comparison = Comparison::new(results, setting, ["place", "workers"], SCATTER);
-    let verdict = comparison.verdict(&PLACES[1..]);
-    let mut parts =
-        vec![Part::Table(table(&comparison)), Part::words(verdict), Part::words(PLACES_WORDS)];
+    let verdict = Part::verdict(results.rounds(), || comparison.verdict(&PLACES[1..]));
+    let mut parts = vec![Part::Table(table(&comparison)), verdict, Part::words(PLACES_WORDS)];
     parts.extend(comparison.applications.iter().map(|app| Part::Plot(plot(&comparison, app))));
     parts
 }
@@ -148,12 +147,15 @@ mod tests {
     fn places_are_compared_with_scatter() {
         let wall =
             |place, workers, wall_s| (labels("kmeans", place, workers), vec![("wall_s", wall_s)]);
-        let results = Results::of([
-            wall(SCATTER, 1, 2.0),
-            wall(COMPACT, 1, 2.0),
-            wall(SCATTER, 2, 1.5),
-            wall(COMPACT, 2, 1.25),
-        ]);
+        let results = Results::of_rounds(
+            3,
+            [
+                wall(SCATTER, 1, 2.0),
+                wall(COMPACT, 1, 2.0),
+                wall(SCATTER, 2, 1.5),
+                wall(COMPACT, 2, 1.25),
+            ],
+        );
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
         let parts = experiment().report(&results, &setting);
         let [Part::Table(table), Part::Words(words), ..] = &parts[..] else { panic!("{parts:?}") };

@@ -50,7 +50,7 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let view = View { results, applications: names(setting.scale), tenths: tenths(setting.scale) };
     vec![
         Part::Table(view.table()),
-        Part::words(view.verdict()),
+        Part::verdict(results.rounds(), || view.verdict()),
         Part::words(THRESHOLDS_WORDS),
         Part::Plot(view.plot()),
     ]
@@ -141,14 +141,17 @@ mod tests {
     #[test]
     fn pairs_are_averaged_over_the_applications() {
         let wall = |app, pair, wall_s| (labels(app, pair), vec![("wall_s", wall_s)]);
-        let results = Results::of([
-            wall("kmeans", (1, 1), 1.0),
-            wall("kmeans", (1, 9), 2.0),
-            wall("kmeans", (9, 1), 1.0),
-            wall("yada", (1, 1), 3.0),
-            wall("yada", (1, 9), 3.0),
-            wall("yada", (9, 1), 2.0),
-        ]);
+        let results = Results::of_rounds(
+            3,
+            [
+                wall("kmeans", (1, 1), 1.0),
+                wall("kmeans", (1, 9), 2.0),
+                wall("kmeans", (9, 1), 1.0),
+                wall("yada", (1, 1), 3.0),
+                wall("yada", (1, 9), 3.0),
+                wall("yada", (9, 1), 2.0),
+            ],
+        );
         let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));
         let [Part::Table(table), Part::Words(words), ..] = &parts[..] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&["0.1"]), ["0.1", "1", "0.75"]);

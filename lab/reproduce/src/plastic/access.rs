@@ -5,12 +5,13 @@ use sinew::Schedule;
 use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, DYNAMIC_INDIVIDUAL, Way};
-use super::common::{labels, without_openmp};
+use super::common::{labels, series, times, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
-use crate::report::{Form, Part, Plot, Series, Table, cell};
+use crate::report::{Form, Part, Plot, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
+use crate::statistics::median;
 
 const ABOUT: About = About {
     name: "plastic-access",
@@ -117,10 +118,11 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn speed_up(&self, kind: &str, way: &str, workers: usize) -> Option<f64> {
+    /// In each round.
+    fn speed_ups(&self, kind: &str, way: &str, workers: usize) -> Vec<f64> {
         let count = workers.to_string();
         let which = [("access", kind), ("way", way), ("workers", count.as_str())];
-        self.results.ratio(&[("access", kind), ("way", SEQUENTIAL)], &which, "wall_s")
+        self.results.ratios(&[("access", kind), ("way", SEQUENTIAL)], &which, "wall_s")
     }
 
     fn table(&self) -> Table {
@@ -133,14 +135,10 @@ impl View<'_> {
             for (way, workers) in [(SEQUENTIAL, 1)].into_iter().chain(together) {
                 let count = workers.to_string();
                 let which = [("access", kind), ("way", way), ("workers", count.as_str())];
-                table.row([
-                    cell("access", kind),
-                    cell("", way),
-                    cell("threads", workers),
-                    cell("time, s", self.results.median(&which, "wall_s")),
-                    cell("±", self.results.spread(&which, "wall_s")),
-                    cell("speed-up", self.speed_up(kind, way, workers)),
-                ]);
+                let head = [cell("access", kind), cell("", way), cell("threads", workers)];
+                let speed_up = median(&self.speed_ups(kind, way, workers));
+                let times = times(self.results, &which);
+                table.row(head.into_iter().chain(times).chain([cell("speed-up", speed_up)]));
             }
         }
         table
@@ -159,8 +157,8 @@ impl View<'_> {
         .over(kinds)
         .level(1.0);
         for (way, _) in TOGETHER {
-            let values = KINDS.iter().map(|(kind, _)| self.speed_up(kind, way, most)).collect();
-            plot = plot.with(Series::new(way, values));
+            let rounds = KINDS.map(|(kind, _)| self.speed_ups(kind, way, most));
+            plot = plot.with(series(way, &rounds));
         }
         plot
     }
@@ -183,7 +181,7 @@ mod tests {
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
         let parts = experiment().report(&results, &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&["at random", OURS, "2"])[3..], ["2", "-", "1.50"]);
+        assert_eq!(table.shown(&["at random", OURS, "2"])[3..], ["2", "2", "-", "1.50"]);
         assert_eq!(parts.len(), 3, "a table, words about OpenMP, a plot");
     }
 }

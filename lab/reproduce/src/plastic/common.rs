@@ -1,9 +1,11 @@
-//! Common to the experiments of this publication: caveats and labels.
+//! Common to the experiments of this publication: caveats, labels, and how rounds are summarised.
+//! The error bars of its figures are standard deviations, and so are ours.
 
 use crate::experiment::{Caveat, Need};
 use crate::paper::plastic::THREADS;
-use crate::report::Part;
-use crate::results::{Labels, Results};
+use crate::report::{Cell, Part, Series, cell};
+use crate::results::{Labels, Results, Which};
+use crate::statistics::{ENOUGH_ROUNDS, is_beyond, mean, median, standard_deviation};
 
 pub(super) const FEWER_THREADS: Caveat = Caveat {
     unless: Need::Workers(THREADS),
@@ -19,6 +21,39 @@ pub(super) const OTHER_TIMES: Caveat = Caveat {
 
 pub(super) fn labels(way: &str, workers: usize, tasks: usize) -> Labels {
     vec![("way", way.to_owned()), ("workers", workers.to_string()), ("tasks", tasks.to_string())]
+}
+
+/// The time of a case: the median of its rounds, and as there mean and standard deviation.
+pub(super) fn times(results: &Results, which: &Which<'_>) -> [(String, Cell); 3] {
+    let rounds = results.values(which, "wall_s");
+    [
+        cell("time, s", median(&rounds)),
+        cell("mean, s", mean(&rounds)),
+        cell("standard deviation, s", standard_deviation(&rounds)),
+    ]
+}
+
+/// A series of medians with standard deviations as error bars: the rounds of a category each.
+pub(super) fn series(name: impl Into<String>, rounds: &[Vec<f64>]) -> Series {
+    let deviations = rounds.iter().map(|values| standard_deviation(values)).collect();
+    Series::new(name, rounds.iter().map(|values| median(values)).collect()).spreads(deviations)
+}
+
+/// The time added to `wall` seconds, given its parts of it in all rounds.
+pub(super) fn added(wall: Option<f64>, parts: &[f64]) -> [(String, Cell); 4] {
+    let percent: Vec<f64> = parts.iter().map(|part| part * 100.0).collect();
+    let judged = match percent.len() {
+        0 => None,
+        few if few < ENOUGH_ROUNDS => Some("too few rounds"),
+        _ if is_beyond(&percent, 0.0) => Some("beyond the noise"),
+        _ => Some("within the noise"),
+    };
+    [
+        cell("added, ms", median(parts).zip(wall).map(|(part, wall)| part * wall * 1e3)),
+        cell("added, %", median(&percent)),
+        cell("standard deviation, %", standard_deviation(&percent)),
+        cell("which is", judged),
+    ]
 }
 
 /// Says that nothing of OpenMP was measured, if so.

@@ -2,11 +2,11 @@
 //! tasks.
 
 use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels};
+use super::common::{FEWER_THREADS, OTHER_TIMES, added, labels, series, times};
 use super::openmp::Load;
 use crate::experiment::{About, Block, Experiment};
 use crate::paper::plastic::METRICS;
-use crate::report::{Form, Part, Plot, Series, Table, cell};
+use crate::report::{Form, Part, Plot, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
 
@@ -57,22 +57,17 @@ fn report(results: &Results, _: &Setting) -> Vec<Part> {
 
 fn overhead(results: &Results) -> Table {
     let mut table = Table::new("metrics", "Time of all tasks, and what metrics add");
-    let more =
-        results.ratio(&[("way", WITH)], &[("way", WITHOUT)], "wall_s").map(|ratio| ratio - 1.0);
+    let ratios = results.ratios(&[("way", WITH)], &[("way", WITHOUT)], "wall_s");
+    let more: Vec<f64> = ratios.into_iter().map(|ratio| ratio - 1.0).collect();
+    let wall = results.median(&[("way", WITHOUT)], "wall_s");
     for way in [WITHOUT, WITH] {
-        let which = [("way", way)];
-        let more = more.filter(|_| way == WITH);
-        let added = more.zip(results.median(&[("way", WITHOUT)], "wall_s"));
+        let more = if way == WITH { &more[..] } else { &[] };
         let published = (way == WITH).then_some(METRICS);
-        table.row([
-            cell("", way),
-            cell("time, s", results.median(&which, "wall_s")),
-            cell("±", results.spread(&which, "wall_s")),
-            cell("added, ms", added.map(|(more, wall)| more * wall * 1e3)),
-            cell("added, %", more.map(|more| more * 100.0)),
+        let head = [cell("", way)].into_iter().chain(times(results, &[("way", way)]));
+        table.row(head.chain(added(wall, more)).chain([
             cell("paper: added, ms", published.map(|added| added.ms)),
             cell("paper: added, %", published.map(|added| added.percent)),
-        ]);
+        ]));
     }
     table
 }
@@ -98,10 +93,10 @@ fn threads(results: &Results) -> Table {
 }
 
 fn plot(results: &Results) -> Plot {
-    let values = WAYS.iter().map(|(way, _)| results.median(&[("way", way)], "wall_s")).collect();
+    let rounds = WAYS.map(|(way, _)| results.values(&[("way", way)], "wall_s"));
     let categories = WAYS.iter().map(|(way, _)| (*way).to_owned()).collect();
     let plot = Plot::new("metrics", "Time of all tasks", Form::Bars).axes("", "s").over(categories);
-    plot.with(Series::new("here", values))
+    plot.with(series("here", &rounds))
 }
 
 #[cfg(test)]
@@ -117,7 +112,10 @@ mod tests {
         ]);
         let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&[WITH])[1..], ["2.10", "-", "100.0", "5.00", "877", "3.50"]);
+        assert_eq!(
+            table.shown(&[WITH])[1..],
+            ["2.10", "2.10", "-", "100.0", "5.00", "-", "too few rounds", "877", "3.50"]
+        );
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
         assert_eq!(table.shown(&["work"])[1..], ["3", "75"]);
         assert_eq!(parts.len(), 3, "a plot");

@@ -4,13 +4,14 @@
 use sinew::Schedule;
 
 use super::bench::{Bench, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels, without_openmp};
+use super::common::{FEWER_THREADS, OTHER_TIMES, labels, series, times, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::paper::plastic::PERFORMANCE_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table, cell};
+use crate::report::{Form, Part, Plot, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
+use crate::statistics::median;
 
 const ABOUT: About = About {
     name: "plastic-performance",
@@ -92,21 +93,19 @@ impl View<'_> {
             let count = workers.to_string();
             let which = [("way", way), ("workers", count.as_str())];
             let openmp = [("way", OPENMP), ("workers", count.as_str())];
-            table.row([
-                cell("", way),
-                cell("threads", workers),
-                cell("time, s", self.results.median(&which, "wall_s")),
-                cell("±", self.results.spread(&which, "wall_s")),
-                cell("speed-up", self.speed_up(way, workers)),
+            let head = [cell("", way), cell("threads", workers)];
+            table.row(head.into_iter().chain(times(self.results, &which)).chain([
+                cell("speed-up", median(&self.speed_ups(way, workers))),
                 cell("time over OpenMP's", self.results.ratio(&which, &openmp, "wall_s")),
-            ]);
+            ]));
         }
         table
     }
 
-    fn speed_up(&self, way: &str, workers: usize) -> Option<f64> {
+    /// In each round.
+    fn speed_ups(&self, way: &str, workers: usize) -> Vec<f64> {
         let which = [("way", way), ("workers", &*workers.to_string())];
-        self.results.ratio(&[("way", SEQUENTIAL)], &which, "wall_s")
+        self.results.ratios(&[("way", SEQUENTIAL)], &which, "wall_s")
     }
 
     fn plot(&self) -> Plot {
@@ -116,8 +115,8 @@ impl View<'_> {
             .over(counts)
             .level(1.0);
         for (way, _) in TOGETHER {
-            let values = self.counts.iter().map(|&workers| self.speed_up(way, workers)).collect();
-            plot = plot.with(Series::new(way, values));
+            let rounds = self.counts.iter().map(|&workers| self.speed_ups(way, workers));
+            plot = plot.with(series(way, &rounds.collect::<Vec<_>>()));
         }
         plot
     }
@@ -136,7 +135,7 @@ mod tests {
         let ours = [wall(SEQUENTIAL, 1, 4.0), wall(OURS, 2, 2.5)];
         let parts = experiment().report(&Results::of(ours.clone()), &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&[OURS, "2"])[2..], ["2.50", "-", "1.60", "-"]);
+        assert_eq!(table.shown(&[OURS, "2"])[2..], ["2.50", "2.50", "-", "1.60", "-"]);
         assert!(
             matches!(&parts[1], Part::Words(words) if words.contains("cc -fopenmp")),
             "{parts:?}"
@@ -144,7 +143,7 @@ mod tests {
         let with_openmp = ours.into_iter().chain([wall(OPENMP, 2, 2.0)]);
         let parts = experiment().report(&Results::of(with_openmp), &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&[OURS, "2"])[5], "1.25");
+        assert_eq!(table.shown(&[OURS, "2"])[6], "1.25");
         assert_eq!(parts.len(), 2, "a table and a plot");
     }
 }

@@ -7,13 +7,14 @@ use sinew::Schedule;
 use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, DYNAMIC_CHUNKS, DYNAMIC_INDIVIDUAL, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels, without_openmp};
+use super::common::{FEWER_THREADS, OTHER_TIMES, labels, series, times, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::paper::plastic::{DYNAMIC_OVER_STATIC, SCHEDULES_WORDS};
 use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
+use crate::statistics::median;
 
 const ABOUT: About = About {
     name: "plastic-schedules",
@@ -124,8 +125,9 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     parts
 }
 
-fn over(results: &Results, base: &str, way: &str) -> Option<f64> {
-    results.ratio(&[("way", base)], &[("way", way)], "wall_s")
+/// The speed relative to that of another line, in each round.
+fn over(results: &Results, base: &str, way: &str) -> Vec<f64> {
+    results.ratios(&[("way", base)], &[("way", way)], "wall_s")
 }
 
 fn table(results: &Results, scale: Scale) -> Table {
@@ -134,14 +136,12 @@ fn table(results: &Results, scale: Scale) -> Table {
         let which = [("way", name)];
         let (same, best) =
             if uniform { (UNIFORM_STATIC, UNIFORM_STATIC) } else { (STATIC, CHUNKS) };
-        table.row([
-            cell("schedule", name),
-            cell("time, s", results.median(&which, "wall_s")),
-            cell("±", results.spread(&which, "wall_s")),
-            cell("times static's speed", over(results, same, name)),
-            cell("relative throughput", over(results, best, name)),
+        let head = [cell("schedule", name)].into_iter().chain(times(results, &which));
+        table.row(head.chain([
+            cell("times static's speed", median(&over(results, same, name))),
+            cell("relative throughput", median(&over(results, best, name))),
             cell("paper: times static's speed", published.map_or(Cell::Gap, Cell::from)),
-        ]);
+        ]));
     }
     table
 }
@@ -149,11 +149,12 @@ fn table(results: &Results, scale: Scale) -> Table {
 fn plot(results: &Results, scale: Scale) -> Plot {
     let lines: Vec<Line> = lines(scale).into_iter().filter(|line| !line.uniform).collect();
     let names = lines.iter().map(|line| line.name.to_owned()).collect();
-    let ours = lines.iter().map(|line| over(results, STATIC, line.name)).collect();
+    let ours: Vec<Vec<f64>> = lines.iter().map(|line| over(results, STATIC, line.name)).collect();
     let plot = Plot::new("schedules", "Speed over that of the static schedule", Form::Bars)
         .axes("", "speed / static")
         .over(names)
-        .with(Series::new("here", ours));
+        .ratios()
+        .with(series("here", &ours));
     if plot.is_empty() {
         return plot;
     }
@@ -180,8 +181,8 @@ mod tests {
         ]);
         let parts = experiment().report(&results, &Setting::new(Scale::Default, 2));
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&[SWITCHED])[1..], ["1.25", "-", "1.60", "0.80", "3"]);
-        assert_eq!(table.shown(&[UNIFORM_SWITCHED])[1..], ["4", "-", "0.75", "0.75", "-"]);
+        assert_eq!(table.shown(&[SWITCHED])[1..], ["1.25", "1.25", "-", "1.60", "0.80", "3"]);
+        assert_eq!(table.shown(&[UNIFORM_SWITCHED])[1..], ["4", "4", "-", "0.75", "0.75", "-"]);
         assert_eq!(parts.len(), 4, "words, a table, words about OpenMP, a plot");
     }
 }

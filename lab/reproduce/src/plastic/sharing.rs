@@ -14,7 +14,7 @@ use crate::paper::plastic::{SHARING_INTERVALS_MS, SHARING_REPEATS, SHARING_TASKS
 use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
-use crate::statistics::deviation;
+use crate::statistics::{median, standard_deviation};
 
 const ABOUT: About = About {
     name: "plastic-sharing",
@@ -216,6 +216,13 @@ impl View<'_> {
         (manner != Manner::Alone && alone > 0.0).then(|| time / alone / IDEAL[which])
     }
 
+    /// The standard deviation of such a time, over the ideal.
+    fn deviation_of_ideal(&self, manner: Manner, which: usize) -> Option<f64> {
+        let times = self.results.values(&[("manner", &manner.name())], TIMES[which]);
+        let part = standard_deviation(&times)? / median(&times)?;
+        Some(part * self.of_ideal(manner, which)?)
+    }
+
     /// Of the first program, within rounds: it is the time of all.
     fn of_anarchy(&self, manner: Manner) -> Option<f64> {
         let (name, anarchy) = (manner.name(), Manner::Anarchy.name());
@@ -228,13 +235,14 @@ impl View<'_> {
         for manner in MANNERS {
             let name = manner.name();
             let which = [("manner", name.as_str())];
-            let deviation =
-                deviation(&self.results.values(&which, TIMES[0])).map(|part| 100.0 * part);
+            let [of_first, of_second] =
+                TIMES.map(|time| standard_deviation(&self.results.values(&which, time)));
             table.row([
                 cell("programs", name.as_str()),
                 cell("first, s", self.results.median(&which, TIMES[0])),
-                cell("deviation, %", deviation),
+                cell("standard deviation, s", of_first),
                 cell("second, s", self.results.median(&which, TIMES[1])),
+                cell("standard deviation, s", of_second),
                 cell(
                     "first / anarchy",
                     self.of_anarchy(manner).filter(|_| manner != Manner::Alone),
@@ -252,12 +260,14 @@ impl View<'_> {
         let manners: Vec<Manner> =
             MANNERS.into_iter().filter(|&manner| manner != Manner::Alone).collect();
         let series = |name, which| {
-            Series::new(name, manners.iter().map(|&manner| self.of_ideal(manner, which)).collect())
+            let values = manners.iter().map(|&manner| self.of_ideal(manner, which)).collect();
+            let bars = manners.iter().map(|&manner| self.deviation_of_ideal(manner, which));
+            Series::new(name, values).spreads(bars.collect())
         };
         Plot::new("sharing", "Time of each program over the ideal", Form::Bars)
             .axes("", "time / ideal")
             .over(manners.iter().map(|manner| manner.name()).collect())
-            .level(1.0)
+            .ratios()
             .with(series("first", 0))
             .with(series("second", 1))
     }
@@ -296,10 +306,10 @@ mod tests {
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
         assert_eq!(
             table.shown(&[&at_once.name()])[1..],
-            ["3", "-", "2", "0.50", "1", "1", "3", "-"]
+            ["3", "-", "2", "-", "0.50", "1", "1", "3", "-"]
         );
-        assert_eq!(table.shown(&["anarchy"])[4..7], ["1", "2", "2"]);
-        assert_eq!(table.shown(&["the first alone"])[3..], ["-", "-", "-", "-", "0", "-"]);
+        assert_eq!(table.shown(&["anarchy"])[5..8], ["1", "2", "2"]);
+        assert_eq!(table.shown(&["the first alone"])[3..], ["-", "-", "-", "-", "-", "0", "-"]);
         assert_eq!(parts.len(), 3, "words, a table, a plot");
     }
 

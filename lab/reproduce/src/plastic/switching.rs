@@ -3,13 +3,14 @@
 //! messages between programs are no part of this.
 
 use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels};
+use super::common::{FEWER_THREADS, OTHER_TIMES, added, labels, series};
 use super::openmp::Load;
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::paper::plastic::{Added, SWITCHES};
-use crate::report::{Form, Part, Plot, Series, Table, cell};
+use crate::report::{Form, Part, Plot, Table, cell};
 use crate::results::Results;
 use crate::setting::{Scale, Setting};
+use crate::statistics::{mean, standard_deviation};
 
 const ABOUT: About = About {
     name: "plastic-switching",
@@ -84,9 +85,10 @@ fn which<'a>(way: &'a str, tasks: &'a str) -> [(&'a str, &'a str); 2] {
     [("way", way), ("tasks", tasks)]
 }
 
-/// The time added by the change, as a fraction of the time without it.
-fn more(results: &Results, tasks: &str) -> Option<f64> {
-    Some(results.ratio(&which(CHANGED, tasks), &which(FIXED, tasks), "wall_s")? - 1.0)
+/// The time added by the change in each round, as a fraction of the time without it.
+fn more(results: &Results, tasks: &str) -> Vec<f64> {
+    let ratios = results.ratios(&which(CHANGED, tasks), &which(FIXED, tasks), "wall_s");
+    ratios.into_iter().map(|ratio| ratio - 1.0).collect()
 }
 
 fn table(results: &Results, scale: Scale) -> Table {
@@ -94,28 +96,32 @@ fn table(results: &Results, scale: Scale) -> Table {
     for (tasks, published) in rows(scale) {
         let count = tasks.to_string();
         let (fixed, changed) = (which(FIXED, &count), which(CHANGED, &count));
-        let (wall, more) = (results.median(&fixed, "wall_s"), more(results, &count));
-        table.row([
+        let of = |which| results.values(which, "wall_s");
+        let times = [
             cell("tasks", tasks),
-            cell("fixed, s", wall),
-            cell("±", results.spread(&fixed, "wall_s")),
+            cell("fixed, s", results.median(&fixed, "wall_s")),
+            cell("mean, s", mean(&of(&fixed))),
+            cell("standard deviation, s", standard_deviation(&of(&fixed))),
             cell("changed once, s", results.median(&changed, "wall_s")),
-            cell("±", results.spread(&changed, "wall_s")),
+            cell("mean, s", mean(&of(&changed))),
+            cell("standard deviation, s", standard_deviation(&of(&changed))),
             cell("changes made", results.median(&changed, "changes")),
-            cell("added, ms", more.zip(wall).map(|(more, wall)| more * wall * 1e3)),
-            cell("added, %", more.map(|more| more * 100.0)),
+        ];
+        let added = added(results.median(&fixed, "wall_s"), &more(results, &count));
+        table.row(times.into_iter().chain(added).chain([
             cell("paper: added, ms", published.ms),
             cell("paper: added, %", published.percent),
-        ]);
+        ]));
     }
     table
 }
 
 fn plot(results: &Results, scale: Scale) -> Plot {
     let counts = rows(scale).map(|(tasks, _)| tasks.to_string());
-    let values = counts.iter().map(|tasks| more(results, tasks).map(|more| more * 100.0)).collect();
+    let percent = |tasks: &String| more(results, tasks).iter().map(|more| more * 100.0).collect();
+    let rounds: Vec<Vec<f64>> = counts.iter().map(percent).collect();
     let plot = Plot::new("switching", "What a switch adds", Form::Bars).axes("tasks", "added, %");
-    plot.over(counts.to_vec()).with(Series::new("here", values))
+    plot.over(counts.to_vec()).with(series("here", &rounds))
 }
 
 #[cfg(test)]
@@ -133,8 +139,12 @@ mod tests {
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
         assert_eq!(
             table.shown(&["100000"])[1..],
-            ["4", "-", "4.10", "-", "3", "100.0", "2.50", "-127", "-"]
+            [
+                ["4", "4", "-", "4.10", "4.10", "-", "3"].as_slice(),
+                &["100.0", "2.50", "-", "too few rounds", "-127", "-"]
+            ]
+            .concat()
         );
-        assert_eq!(table.shown(&["1000"])[6..], ["-", "-", "2", "2.70"]);
+        assert_eq!(table.shown(&["1000"])[8..], ["-", "-", "-", "-", "2", "2.70"]);
     }
 }

@@ -1,6 +1,8 @@
 //! Plots: values over categories, in series, perhaps before a band of what was expected; or spans
 //! in rows.
 
+use crate::statistics::{median, spread};
+
 /// A plot with a name, which its file gets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
@@ -28,6 +30,8 @@ pub struct Plot {
     pub marks: Vec<Mark>,
     /// Whether the axis below has numbers instead of the names of categories.
     pub is_numbered: bool,
+    /// Whether equal ratios are equally far apart: twice as much and half as much.
+    pub is_logarithmic: bool,
 }
 
 /// The kind of plot.
@@ -56,6 +60,8 @@ pub struct Series {
     pub values: Vec<Option<f64>>,
     /// The intervals, for [`Form::Spans`].
     pub spans: Vec<Span>,
+    /// How far above and below each value its error bar reaches; none if this is empty.
+    pub spreads: Vec<Option<f64>>,
 }
 
 /// An interval in a row.
@@ -90,7 +96,7 @@ pub struct Band {
 impl Series {
     /// A series of this name.
     pub fn new(name: impl Into<String>, values: Vec<Option<f64>>) -> Self {
-        Self { name: name.into(), values, spans: Vec::new() }
+        Self { name: name.into(), values, spreads: Vec::new(), spans: Vec::new() }
     }
 
     /// A series of spans. Those that touch in a row become one, so that the picture stays small.
@@ -103,11 +109,37 @@ impl Series {
             }
             touches
         });
-        Self { name: name.into(), values: Vec::new(), spans }
+        Self { spans, ..Self::new(name, Vec::new()) }
     }
 
     fn is_empty(&self) -> bool {
         self.spans.is_empty() && self.values.iter().all(Option::is_none)
+    }
+
+    /// The same with error bars.
+    pub fn spreads(mut self, spreads: Vec<Option<f64>>) -> Self {
+        self.spreads = spreads;
+        self
+    }
+
+    /// The medians of these rounds, a category each, with half the distance between the quartiles
+    /// as error bars.
+    pub fn of_rounds(name: impl Into<String>, rounds: &[Vec<f64>]) -> Self {
+        let values = rounds.iter().map(|values| median(values)).collect();
+        Self::new(name, values).spreads(rounds.iter().map(|values| spread(values)).collect())
+    }
+
+    /// The ends of the error bar of a category.
+    pub(super) fn bar(&self, category: usize) -> Option<(f64, f64)> {
+        let value = self.values.get(category).copied().flatten()?;
+        let spread = self.spreads.get(category).copied().flatten()?;
+        Some((value - spread, value + spread))
+    }
+
+    /// All values, and the ends of all error bars.
+    fn extent(&self) -> impl Iterator<Item = f64> {
+        let bars = (0..self.spreads.len()).filter_map(|at| self.bar(at));
+        self.values.iter().flatten().copied().chain(bars.flat_map(<[f64; 2]>::from))
     }
 }
 
@@ -127,6 +159,7 @@ impl Plot {
             level: None,
             marks: Vec::new(),
             is_numbered: form == Form::Spans,
+            is_logarithmic: false,
         }
     }
 
@@ -181,6 +214,11 @@ impl Plot {
         self
     }
 
+    /// Draws ratios: on a logarithmic axis, with a line at 1.
+    pub fn ratios(self) -> Self {
+        Self { is_logarithmic: true, ..self.level(1.0) }
+    }
+
     /// The name of its file.
     pub fn file(&self) -> String {
         format!("{}.svg", self.name)
@@ -214,21 +252,35 @@ impl Plot {
         if end > 0.0 { end } else { 1.0 }
     }
 
-    /// The largest value that must be seen.
+    /// The height at which a value is drawn; `None` where its axis has no place for it.
+    pub(super) fn height(&self, value: f64) -> Option<f64> {
+        let height = if self.is_logarithmic { value.log2() } else { value };
+        Some(height).filter(|height| height.is_finite())
+    }
+
+    /// The value at a height.
+    pub(super) fn value(&self, height: f64) -> f64 {
+        if self.is_logarithmic { height.exp2() } else { height }
+    }
+
+    /// The height of the highest value that must be seen.
     pub(super) fn highest(&self) -> f64 {
         let sums = (0..self.categories.len()).map(|at| self.values_at(at).sum::<f64>());
-        let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
+        let values = self.series.iter().flat_map(Series::extent);
         let tops: Vec<f64> =
             if self.form == Form::Stacked { sums.collect() } else { values.collect() };
         let ranges =
             self.band.iter().flat_map(|band| band.ranges.iter().flatten().map(|range| range.1));
-        tops.into_iter().chain(ranges).chain(self.level).fold(0.0, f64::max)
+        let all = tops.into_iter().chain(ranges).chain(self.level);
+        all.filter_map(|value| self.height(value)).fold(0.0, f64::max)
     }
 
-    /// The smallest value that must be seen, not above 0.
+    /// The height of the lowest value that must be seen, not above 0.
     pub(super) fn lowest(&self) -> f64 {
-        let values = self.series.iter().flat_map(|series| series.values.iter().flatten().copied());
-        values.fold(0.0, f64::min)
+        let values = self.series.iter().flat_map(Series::extent);
+        let ranges =
+            self.band.iter().flat_map(|band| band.ranges.iter().flatten().map(|range| range.0));
+        values.chain(ranges).filter_map(|value| self.height(value)).fold(0.0, f64::min)
     }
 
     /// The values of a category, in the order of the series; gaps count as 0.
@@ -259,6 +311,21 @@ mod tests {
         let band = Band { name: "model".into(), ranges: vec![None, Some((1.0, 7.0))] };
         assert_eq!(plot(Form::Dots).before(band).highest(), 7.0);
         assert_eq!(plot(Form::Bars).level(9.0).highest(), 9.0);
+    }
+
+    /// Catches: an error bar that leaves the plot, and half as much that is nearer to 1 than twice
+    /// as much.
+    #[test]
+    fn the_scale_holds_every_error_bar_and_every_ratio() {
+        let series = || Series::of_rounds("s", &[vec![1.0, 2.0, 3.0], vec![]]);
+        assert_eq!((series().bar(0), series().bar(1)), (Some((1.5, 2.5)), None));
+        let plot = || Plot::new("p", "t", Form::Dots).over(vec!["a".into(), "b".into()]);
+        let with_bars = plot().with(series().spreads(vec![Some(3.0), Some(1.0)]));
+        assert_eq!((with_bars.highest(), with_bars.lowest()), (5.0, -1.0));
+        let values = vec![Some(2.0), Some(0.5), Some(0.0)];
+        let ratios = plot().ratios().with(Series::new("r", values));
+        assert_eq!((ratios.highest(), ratios.lowest()), (1.0, -1.0));
+        assert_eq!((ratios.value(-1.0), ratios.height(0.0)), (0.5, None));
     }
 
     /// Catches: a category that is drawn as wide as another one which stands for less.

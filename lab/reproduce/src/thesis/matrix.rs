@@ -2,16 +2,18 @@
 //! random victims on the same processors.
 //!
 //! A gain is the share of the baseline's time that is saved, round by round. Beside the policies
-//! the baseline runs against itself: what it seems to gain there is noise.
+//! the baseline runs against itself: what it seems to gain there is noise. Loops are divided
+//! recursively, so that thieves choose their victims by the policy; each row says how often.
 
-use crate::common::{Conditions, Subject};
+use super::loops::{Division, PAUSES, UNNAMED, divisions};
+use crate::common::Conditions;
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::thesis::{Technique, said};
 use crate::report::{Cell, Form, Part, Plot, Series, Table, cell, difference};
-use crate::results::{Labels, Results};
+use crate::results::{Labels, Results, all_of};
 use crate::setting::Setting;
-use crate::statistics::{median, spread};
+use crate::statistics::{is_beyond, median, spread};
 
 const ABOUT: About = About {
     name: "tbb-matrix",
@@ -30,6 +32,13 @@ const ABOUT: About = About {
             unless: Need::Workers(8),
             words: "The quoted gains appear with many threads. Between two workers there is one \
                 victim to choose: a policy can only lose what choosing costs.",
+        },
+        UNNAMED,
+        PAUSES,
+        Caveat {
+            unless: Need::Nothing,
+            words: "A slave there never leaves its package. Here a worker that has searched in \
+                vain for 200 µs, while it sees work, takes any task, so that none is stranded.",
         },
         Caveat {
             unless: Need::Nothing,
@@ -108,8 +117,28 @@ const BASELINE: &str = "random";
 /// The baseline once more.
 const AGAIN: &str = "random, again";
 
-fn labels(app: &str, policy: &str, workers: usize) -> Labels {
-    vec![("app", app.to_owned()), ("policy", policy.to_owned()), ("workers", workers.to_string())]
+/// A row of the matrix: an application, how its loops are divided, and its workers.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    app: &'static str,
+    division: Division,
+    workers: usize,
+}
+
+impl Row {
+    fn labels(self, policy: &str) -> Labels {
+        vec![
+            ("app", self.app.to_owned()),
+            ("loops", self.division.name.to_owned()),
+            ("policy", policy.to_owned()),
+            ("workers", self.workers.to_string()),
+        ]
+    }
+
+    /// `heat, auto`.
+    fn name(self) -> String {
+        format!("{}, {}", self.app, self.division.name)
+    }
 }
 
 fn blocks(setting: &Setting) -> Vec<Block> {
@@ -124,37 +153,36 @@ fn blocks(setting: &Setting) -> Vec<Block> {
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let view = View { results, counts: setting.parallel_counts() };
-    let (heaviest, most) = (HEAVIEST_APPS.map(|app| app.0), setting.most_workers());
-    let plots = [
-        view.plot("nearest", "nearest victims first", &NEAREST_APPS, &NEAREST, most),
-        view.plot("most-loaded", "the most loaded victim", &heaviest, &HEAVIEST, most),
-        view.plot("sorted", "victims sorted by load", &SORTED_APPS, &SORTED, most),
-    ];
-    let mut parts = vec![Part::Table(view.table()), Part::words(view.verdict())];
-    parts.extend(plots.map(Part::Plot));
+    let verdict = Part::verdict(results.rounds(), || view.verdict());
+    let mut parts = vec![Part::Table(view.table()), verdict];
+    parts.extend(APPS.map(|app| Part::Plot(view.plot(app))));
     parts
 }
 
-fn cases(app: &str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> {
-    let subject = Subject::prepare(app, size)?;
-    let case = |name: &str, victims: &'static str, workers: usize| {
-        let subject = subject.clone();
-        let conditions = Conditions::workers(workers).victims(victims).pinned();
-        Case::new(labels(app, name, workers), move || {
-            let measured = subject.parallel(&conditions.build()?)?;
-            Ok(vec![
-                ("wall_s", measured.wall_s),
-                ("steals", measured.steals()),
-                ("failed_steals", measured.failed_steals()),
-            ])
-        })
-    };
-    let mut cases = vec![case(BASELINE, BASELINE, 1)];
-    for &workers in counts {
-        cases.extend([case(BASELINE, BASELINE, workers), case(AGAIN, BASELINE, workers)]);
-        cases.extend(
-            policies(app).iter().map(|policy| case(policy.victims, policy.victims, workers)),
-        );
+fn cases(app: &'static str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+    let mut cases = Vec::new();
+    for division in divisions(app) {
+        let subject = division.prepare(app, size)?;
+        let case = |name: &str, victims: &'static str, workers: usize| {
+            let subject = subject.clone();
+            let conditions = Conditions::workers(workers).victims(victims).pinned();
+            Case::new(Row { app, division, workers }.labels(name), move || {
+                let measured = subject.parallel(&conditions.build()?)?;
+                Ok(vec![
+                    ("wall_s", measured.wall_s),
+                    ("chosen_victims", measured.chosen_victims()),
+                    ("steals", measured.steals()),
+                    ("failed_steals", measured.failed_steals()),
+                ])
+            })
+        };
+        cases.push(case(BASELINE, BASELINE, 1));
+        for &workers in counts {
+            cases.extend([case(BASELINE, BASELINE, workers), case(AGAIN, BASELINE, workers)]);
+            cases.extend(
+                policies(app).iter().map(|policy| case(policy.victims, policy.victims, workers)),
+            );
+        }
     }
     Ok(cases)
 }
@@ -166,64 +194,74 @@ struct View<'a> {
 }
 
 impl View<'_> {
+    /// All rows of an application.
+    fn rows(&self, app: &'static str) -> Vec<Row> {
+        let of = |division| self.counts.iter().map(move |&workers| Row { app, division, workers });
+        divisions(app).into_iter().flat_map(of).collect()
+    }
+
+    /// The ratios of a metric to the baseline's, a round each.
+    fn ratios(&self, row: Row, policy: &str, metric: &str) -> Vec<f64> {
+        self.results.ratios(&all_of(&row.labels(policy)), &all_of(&row.labels(BASELINE)), metric)
+    }
+
     /// The shares of the baseline's time that are saved, in per cent, a round each.
-    fn gains(&self, app: &str, policy: &str, workers: usize) -> Vec<f64> {
-        let workers = workers.to_string();
-        let of = [("app", app), ("policy", policy), ("workers", workers.as_str())];
-        let to = [("app", app), ("policy", BASELINE), ("workers", workers.as_str())];
-        self.results
-            .ratios(&of, &to, "wall_s")
-            .into_iter()
-            .map(|ratio| (1.0 - ratio) * 100.0)
-            .collect()
+    fn gains(&self, row: Row, policy: &str) -> Vec<f64> {
+        let ratios = self.ratios(row, policy, "wall_s");
+        ratios.into_iter().map(|ratio| (1.0 - ratio) * 100.0).collect()
     }
 
     fn table(&self) -> Table {
         let title = "Time saved against random victims on the same processors";
         let mut table = Table::new("gains", title);
         for app in APPS {
-            for &workers in &self.counts {
-                table.row(self.row(app, AGAIN, workers, String::new()));
+            for row in self.rows(app) {
+                table.row(self.row(row, AGAIN, String::new()));
                 for Policy { technique, victims } in policies(app) {
-                    table.row(self.row(app, victims, workers, said(app, technique)));
+                    table.row(self.row(row, victims, said(app, technique)));
                 }
             }
         }
         table
     }
 
-    fn row(&self, app: &str, policy: &str, workers: usize, said: String) -> [(String, Cell); 8] {
-        let count = workers.to_string();
-        let of = [("app", app), ("policy", policy), ("workers", count.as_str())];
-        let baseline = [("app", app), ("policy", BASELINE), ("workers", count.as_str())];
-        let alone = [("app", app), ("policy", BASELINE), ("workers", "1")];
-        let gains = self.gains(app, policy, workers);
+    fn row(&self, row: Row, policy: &str, said: String) -> [(String, Cell); 11] {
+        let (of, alone) = (row.labels(policy), Row { workers: 1, ..row }.labels(BASELINE));
+        let gains = self.gains(row, policy);
+        let median_of = |metric| self.results.median(&all_of(&of), metric);
         [
-            cell("application", app),
+            cell("application", row.app),
+            cell("loops", row.division.name),
             cell("victims", policy),
-            cell("workers", workers),
-            cell("speed-up", self.results.ratio(&alone, &of, "wall_s")),
+            cell("workers", row.workers),
+            cell("chosen by the rule", median_of("chosen_victims")),
+            cell("steals", median_of("steals")),
+            cell("speed-up", self.results.ratio(&all_of(&alone), &all_of(&of), "wall_s")),
             cell("gain, %", median(&gains)),
             cell("±", spread(&gains)),
-            cell("steals / random's", self.results.ratio(&of, &baseline, "steals")),
+            cell("steals / random's", median(&self.ratios(row, policy, "steals"))),
             cell("the thesis says of the gain", said),
         ]
     }
 
-    /// The gains that exceed the baseline's variation for the same application.
+    /// The largest difference of the baseline from itself in any round.
+    fn noise(&self, row: Row) -> f64 {
+        self.gains(row, AGAIN).into_iter().map(f64::abs).fold(0.0, f64::max)
+    }
+
+    /// The gains beyond the baseline's variation for the same application.
     fn verdict(&self) -> String {
         let (mut beyond, mut all) = (Vec::new(), 0);
-        for (app, workers) in
-            APPS.iter().flat_map(|app| self.counts.iter().map(move |&workers| (app, workers)))
-        {
-            let noise =
-                self.gains(app, AGAIN, workers).into_iter().map(f64::abs).fold(0.0, f64::max);
-            for Policy { victims, .. } in policies(app) {
-                let Some(gain) = median(&self.gains(app, victims, workers)) else { continue };
+        for row in APPS.into_iter().flat_map(|app| self.rows(app)) {
+            for Policy { victims, .. } in policies(row.app) {
+                let gains = self.gains(row, victims);
+                let Some(gain) = median(&gains) else { continue };
                 all += 1;
-                if gain.abs() > noise {
+                if is_beyond(&gains, self.noise(row)) {
                     beyond.push(format!(
-                        "{app} under {victims} on {workers} workers ({})",
+                        "{} under {victims} on {} workers ({})",
+                        row.name(),
+                        row.workers,
                         difference(gain)
                     ));
                 }
@@ -236,32 +274,31 @@ impl View<'_> {
                  from itself."
             ),
             some => format!(
-                "Of {all} combinations {some} differ from the baseline by more than it differs \
-                 from itself in its worst round: {}.",
+                "Of {all} combinations {some} differ from the baseline, in three quarters of the \
+                 rounds, by more than it differs from itself in its worst round: {}.",
                 beyond.join("; ")
             ),
         }
     }
 
-    fn plot(
-        &self,
-        name: &str,
-        what: &str,
-        apps: &[&str],
-        policies: &[Policy],
-        workers: usize,
-    ) -> Plot {
-        let title = format!("Time saved on {workers} workers: {what}");
-        let categories = apps.iter().map(|&app| app.to_owned()).collect();
-        let mut plot = Plot::new(name, title, Form::Bars)
-            .axes("application", "gain over random victims, %")
-            .over(categories)
-            .level(0.0);
-        let victims = policies.iter().map(|policy| policy.victims).chain([AGAIN]);
-        for victims in victims {
-            let values =
-                apps.iter().map(|app| median(&self.gains(app, victims, workers))).collect();
-            plot = plot.with(Series::new(victims, values));
+    /// The gains of an application over the workers.
+    fn plot(&self, app: &'static str) -> Plot {
+        let mut plot = Plot::new(
+            &format!("gain-{app}"),
+            format!("{app}: time saved against random victims"),
+            Form::Lines,
+        )
+        .axes("workers", "gain over random victims, %")
+        .over(self.counts.iter().map(usize::to_string).collect())
+        .level(0.0);
+        let victims = policies(app).into_iter().map(|policy| policy.victims);
+        for victims in victims.chain([AGAIN]) {
+            for division in divisions(app) {
+                let gains = |&workers: &usize| self.gains(Row { app, division, workers }, victims);
+                let rounds: Vec<Vec<f64>> = self.counts.iter().map(gains).collect();
+                let name = format!("{victims}; {}", division.name);
+                plot = plot.with(Series::of_rounds(name, &rounds));
+            }
         }
         plot
     }
@@ -272,42 +309,52 @@ mod tests {
     use super::*;
     use crate::setting::Scale;
 
-    fn report(policy_s: f64) -> Vec<Part> {
+    fn results(rounds: usize, policy_s: f64) -> Results {
         let wall = |policy, workers, wall| {
-            (labels("heat", policy, workers), vec![("wall_s", wall), ("steals", 2.0)])
+            let row = Row { app: "heat", division: divisions("heat")[1], workers };
+            let counts = [("steals", 2.0), ("chosen_victims", 7.0)];
+            (row.labels(policy), [&[("wall_s", wall)], &counts[..]].concat())
         };
-        let results = Results::of([
+        let cases = [
             wall(BASELINE, 1, 1.8),
             wall(BASELINE, 2, 1.0),
             wall(AGAIN, 2, 0.98),
             wall("nearest", 2, policy_s),
-        ]);
-        experiment()
-            .report(&results, &Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) })
+        ];
+        Results::of_rounds(rounds, cases)
     }
 
-    /// Catches: a loss that looks like a gain, or a quotation beside another policy's figure.
+    fn report(rounds: usize, policy_s: f64) -> Vec<Part> {
+        let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
+        experiment().report(&results(rounds, policy_s), &setting)
+    }
+
+    /// Catches: a loss that looks like a gain, or a quotation beside another policy's figure; a
+    /// row that does not say how many victims its rule chose.
     #[test]
     fn gains_stand_beside_what_the_thesis_says() {
-        let parts = report(0.9);
-        let [Part::Table(table), Part::Words(words), Part::Plot(nearest)] = &parts[..] else {
+        let parts = report(3, 0.9);
+        let [Part::Table(table), Part::Words(words), Part::Plot(heat)] = &parts[..] else {
             panic!("{parts:?}")
         };
-        let cells = table.shown(&["heat", "nearest"]);
-        assert_eq!(cells[2..5], ["2", "2", "10.0"]);
-        assert!(cells[7].contains("Sandman: gains with many threads, up to 40 %"), "{cells:?}");
-        assert!(words.contains("heat under nearest on 2 workers (+10.0 %)"), "{words}");
-        assert_eq!(nearest.series.len(), 2);
+        let cells = table.shown(&["heat", "simple", "nearest"]);
+        assert_eq!(cells[3..9], ["2", "7", "2", "2", "10.0", "0"]);
+        assert!(cells[10].contains("Sandman: gains with many threads, up to 40 %"), "{cells:?}");
+        assert!(words.contains("heat, simple under nearest on 2 workers (+10.0 %)"), "{words}");
+        assert_eq!((heat.x.as_str(), heat.categories.as_slice()), ("workers", &["2".into()][..]));
+        assert_eq!(heat.series.len(), 2);
     }
 
-    /// Catches: noise that is reported as a gain.
+    /// Catches: noise that is reported as a gain, and a gain from one round.
     #[test]
     fn a_gain_below_what_the_baseline_gains_over_itself_is_no_gain() {
-        let parts = report(0.99);
-        assert!(
-            matches!(&parts[1], Part::Words(words) if words.starts_with("None of 1 combinations")),
-            "{parts:?}"
-        );
+        for (rounds, policy_s, says) in
+            [(3, 0.99, "None of 1 combinations"), (1, 0.9, "No verdict")]
+        {
+            let parts = report(rounds, policy_s);
+            let Part::Words(words) = &parts[1] else { panic!("{parts:?}") };
+            assert!(words.starts_with(says), "{words}");
+        }
     }
 
     /// Catches: a policy left out of the matrix, or one too many.

@@ -3,9 +3,11 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `loops` | how the applications' loops are divided |
 //! | `profiles` | the time in each of the scheduler's functions |
 //! | `matrix` | every policy on every application it was measured with |
 
+mod loops;
 mod matrix;
 mod profiles;
 

@@ -2,14 +2,18 @@
 //! and how each grows with the workers.
 //!
 //! All times are totals over all workers. `acquire_queue` lies inside of `spawn` and `get_task`, as
-//! there; `lib_wait` is what is left of the library's time.
+//! there; `lib_wait` is what is left of the library's time. Loops are divided recursively, so that
+//! thieves choose their victims by the policy; each row says how often.
 
-use crate::common::{Conditions, Subject, profiled};
+use std::fmt;
+
+use super::loops::{Division, PAUSES, UNNAMED, divisions};
+use crate::common::{Conditions, profiled};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::thesis::PROFILE_WORDS;
 use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
-use crate::results::{Labels, Results};
+use crate::results::{Labels, Results, all_of};
 use crate::setting::Setting;
 
 const ABOUT: About = About {
@@ -30,6 +34,8 @@ const ABOUT: About = About {
                 whether stealing costs more across nodes is not seen on one.",
         },
         Caveat { unless: Need::Nothing, words: PROFILE_WORDS },
+        UNNAMED,
+        PAUSES,
         Caveat {
             unless: Need::Nothing,
             words: "Sinew has no lock around a worker's tasks: `lock` is the claim of a task, \
@@ -67,8 +73,40 @@ const FUNCTIONS: [(&str, &str); 6] = [
     ("lib_wait", "lib_wait_s"),
 ];
 
-fn labels(app: &str, workers: usize) -> Labels {
-    vec![("app", app.to_owned()), ("workers", workers.to_string())]
+/// A program: an application, and how its loops are divided.
+#[derive(Debug, Clone, Copy)]
+struct Program {
+    app: &'static str,
+    division: Division,
+}
+
+impl Program {
+    fn all() -> impl Iterator<Item = Self> {
+        APPS.into_iter().flat_map(Self::of)
+    }
+
+    fn of(app: &'static str) -> impl Iterator<Item = Self> {
+        divisions(app).into_iter().map(move |division| Self { app, division })
+    }
+
+    fn labels(self, workers: usize) -> Labels {
+        vec![
+            ("app", self.app.to_owned()),
+            ("loops", self.division.name.to_owned()),
+            ("workers", workers.to_string()),
+        ]
+    }
+
+    /// The same as a part of a file's name.
+    fn file(self) -> String {
+        format!("{}-{}", self.app, self.division.name)
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.app, self.division.name)
+    }
 }
 
 fn blocks(setting: &Setting) -> Vec<Block> {
@@ -82,25 +120,23 @@ fn blocks(setting: &Setting) -> Vec<Block> {
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let view = View { results, counts: &setting.threads };
-    let most = setting.most_workers();
-    vec![
-        Part::Table(view.shares()),
-        Part::Table(view.functions()),
-        Part::Table(view.growth()),
-        Part::Plot(view.share_plot()),
-        Part::Plot(view.function_plot(most)),
-        Part::Plot(view.stealing_plot(most)),
-    ]
+    let mut parts =
+        vec![Part::Table(view.shares()), Part::Table(view.functions()), Part::Table(view.growth())];
+    parts.extend(Program::all().flat_map(|program| view.plots(program)).map(Part::Plot));
+    parts
 }
 
-fn cases(app: &str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> {
-    let subject = Subject::prepare(app, size)?;
-    let case = |&workers: &usize| {
-        let subject = subject.clone();
-        let conditions = Conditions::workers(workers).pinned();
-        Case::new(labels(app, workers), move || profiled(&subject, &conditions))
-    };
-    Ok(counts.iter().map(case).collect())
+fn cases(app: &'static str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> {
+    let mut cases = Vec::new();
+    for program in Program::of(app) {
+        let subject = program.division.prepare(app, size)?;
+        cases.extend(counts.iter().map(|&workers| {
+            let subject = subject.clone();
+            let conditions = Conditions::workers(workers).pinned();
+            Case::new(program.labels(workers), move || profiled(&subject, &conditions))
+        }));
+    }
+    Ok(cases)
 }
 
 /// The data that the report reads.
@@ -110,38 +146,38 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn median(&self, app: &str, workers: usize, metric: &str) -> Option<f64> {
-        self.results.median(&[("app", app), ("workers", &workers.to_string())], metric)
+    fn median(&self, program: Program, workers: usize, metric: &str) -> Option<f64> {
+        let labels = program.labels(workers);
+        self.results.median(&all_of(&labels), metric)
     }
 
     /// Of the time of all workers.
-    fn share(&self, app: &str, workers: usize, metric: &str) -> Option<f64> {
-        let all = self.median(app, workers, "user_s")? + self.median(app, workers, "library_s")?;
-        Some(self.median(app, workers, metric)? / all)
+    fn share(&self, program: Program, workers: usize, metric: &str) -> Option<f64> {
+        let of = |metric| self.median(program, workers, metric);
+        Some(of(metric)? / (of("user_s")? + of("library_s")?))
     }
 
-    fn speed_up(&self, app: &str, workers: usize) -> Option<f64> {
-        let count = workers.to_string();
-        self.results.ratio(
-            &[("app", app), ("workers", "1")],
-            &[("app", app), ("workers", &count)],
-            "wall_s",
-        )
+    fn speed_up(&self, program: Program, workers: usize) -> Option<f64> {
+        let (alone, together) = (program.labels(1), program.labels(workers));
+        self.results.ratio(&all_of(&alone), &all_of(&together), "wall_s")
     }
 
-    /// A row for each application and number of workers.
-    /// A row for each application and number of workers, with these cells.
+    /// A row for each program and number of workers, with these cells.
     fn table(
         &self,
         name: &str,
         title: &str,
-        cells: impl Fn(&str, usize) -> Vec<(String, Cell)>,
+        cells: impl Fn(Program, usize) -> Vec<(String, Cell)>,
     ) -> Table {
         let mut table = Table::new(name, title);
-        for app in APPS {
+        for program in Program::all() {
             for &workers in self.counts {
-                let head = [cell("application", app), cell("workers", workers)];
-                table.row(head.into_iter().chain(cells(app, workers)));
+                let head = [
+                    cell("application", program.app),
+                    cell("loops", program.division.name),
+                    cell("workers", workers),
+                ];
+                table.row(head.into_iter().chain(cells(program, workers)));
             }
         }
         table
@@ -149,31 +185,32 @@ impl View<'_> {
 
     fn shares(&self) -> Table {
         let title = "Time in the program and in the library, and how attempts to steal end";
-        self.table("shares", title, |app, workers| {
-            let percent = |metric| self.share(app, workers, metric).map(|share| share * 100.0);
-            let steals = self.median(app, workers, "claims");
-            let failed = self.median(app, workers, "failed_claims");
+        self.table("shares", title, |program, workers| {
+            let percent = |metric| self.share(program, workers, metric).map(|share| share * 100.0);
+            let steals = self.median(program, workers, "claims");
+            let failed = self.median(program, workers, "failed_claims");
             let ratio = failed
                 .zip(steals)
                 .filter(|(_, steals)| *steals > 0.0)
                 .map(|(failed, steals)| failed / steals);
             vec![
-                cell("speed-up", self.speed_up(app, workers)),
+                cell("speed-up", self.speed_up(program, workers)),
                 cell("program, %", percent("user_s")),
                 cell("library, %", percent("library_s")),
+                cell("chosen by the rule", self.median(program, workers, "chosen_victims")),
                 cell("steals", steals),
                 cell("failed / steals", ratio),
-                cell("mailed", self.median(app, workers, "mailed")),
+                cell("mailed", self.median(program, workers, "mailed")),
             ]
         })
     }
 
     fn functions(&self) -> Table {
         let title = "Time of all workers in each of the scheduler's functions";
-        self.table("functions", title, |app, workers| {
+        self.table("functions", title, |program, workers| {
             let acquire = [("acquire_queue (within spawn and get_task)", "acquire_queue_s")];
             let time = |(name, metric): (&str, &str)| {
-                let time = self.median(app, workers, metric).map(|time| time * 1000.0);
+                let time = self.median(program, workers, metric).map(|time| time * 1000.0);
                 cell(format!("{name}, ms"), time)
             };
             FUNCTIONS.into_iter().chain(acquire).map(time).collect()
@@ -183,63 +220,48 @@ impl View<'_> {
     fn growth(&self) -> Table {
         let first = self.counts.iter().copied().find(|&workers| workers > 1).unwrap_or(1);
         let title = format!("How each function's time grows, over that of {first} workers");
-        self.table("growth", &title, |app, workers| {
+        self.table("growth", &title, |program, workers| {
             let growth = |metric| {
                 let (now, then) =
-                    (self.median(app, workers, metric)?, self.median(app, first, metric)?);
+                    (self.median(program, workers, metric)?, self.median(program, first, metric)?);
                 (then > 0.0).then_some(now / then)
             };
             FUNCTIONS.map(|(name, metric)| cell(name, growth(metric))).into()
         })
     }
 
-    fn share_plot(&self) -> Plot {
-        let pairs = || {
-            APPS.into_iter().flat_map(|app| self.counts.iter().map(move |&workers| (app, workers)))
-        };
-        let names = pairs().map(|(app, workers)| format!("{app}, {workers}")).collect();
-        let values = |metric: &'static str| {
-            pairs()
-                .map(|(app, workers)| self.share(app, workers, metric).map(|share| share * 100.0))
-                .collect()
-        };
-        Plot::new("shares", "Time in the program and in the library", Form::Stacked)
-            .axes("application, workers", "share of the workers' time, %")
-            .over(names)
-            .with(Series::new("program", values("user_s")))
-            .with(Series::new("library", values("library_s")))
+    /// Over the workers: the program and the library, the functions, and what stealing consists of.
+    fn plots(&self, program: Program) -> [Plot; 3] {
+        let percent =
+            |workers, metric: &str| self.share(program, workers, metric).map(|share| share * 100.0);
+        let ms =
+            |workers, metric: &str| self.median(program, workers, metric).map(|time| time * 1000.0);
+        let halves = [("program", "user_s"), ("library", "library_s")];
+        [
+            self.plot(program, "shares", "share of the workers' time, %", &halves, percent),
+            self.plot(program, "functions", "time of all workers, ms", &FUNCTIONS, ms),
+            self.plot(program, "stealing", "time of all workers, ms", &FUNCTIONS[2..5], ms),
+        ]
     }
 
-    fn breakdown(
+    /// These metrics on top of each other, for each number of workers.
+    fn plot(
         &self,
-        name: &str,
-        title: String,
-        functions: &[(&str, &str)],
-        workers: usize,
+        program: Program,
+        what: &str,
+        y: &str,
+        metrics: &[(&str, &str)],
+        value: impl Fn(usize, &str) -> Option<f64>,
     ) -> Plot {
-        let mut plot = Plot::new(name, title, Form::Stacked)
-            .axes("application", "time of all workers, ms")
-            .over(APPS.map(str::to_owned).to_vec());
-        for (function, metric) in functions {
-            let values =
-                APPS.iter().map(|app| self.median(app, workers, metric).map(|time| time * 1000.0));
-            plot = plot.with(Series::new(*function, values.collect()));
-        }
-        plot
-    }
-
-    fn function_plot(&self, workers: usize) -> Plot {
-        let title = format!("The scheduler's functions, {workers} workers");
-        self.breakdown("functions", title, &FUNCTIONS, workers)
-    }
-
-    fn stealing_plot(&self, workers: usize) -> Plot {
-        self.breakdown(
-            "stealing",
-            format!("What stealing consists of, {workers} workers"),
-            &FUNCTIONS[2..5],
-            workers,
-        )
+        let name = format!("{what}-{}", program.file());
+        let counts = self.counts.iter().map(usize::to_string).collect();
+        let plot = Plot::new(&name, format!("{program}: {what}"), Form::Stacked)
+            .axes("workers", y)
+            .over(counts);
+        metrics.iter().fold(plot, |plot, (name, metric)| {
+            let values = self.counts.iter().map(|&workers| value(workers, metric));
+            plot.with(Series::new(*name, values.collect()))
+        })
     }
 }
 
@@ -248,14 +270,18 @@ mod tests {
     use super::*;
     use crate::setting::Scale;
 
+    fn strassen() -> Program {
+        Program::of("strassen").next().unwrap()
+    }
+
     /// Catches: shares of something else than all workers' time, or a growth turned round.
     #[test]
     fn shares_and_growth_are_those_of_all_workers_together() {
         let case = |workers, user, library, lock| {
             let times =
                 vec![("wall_s", 1.0), ("user_s", user), ("library_s", library), ("lock_s", lock)];
-            let counts = vec![("claims", 10.0), ("failed_claims", 25.0)];
-            (labels("strassen", workers), [times, counts].concat())
+            let counts = vec![("claims", 10.0), ("failed_claims", 25.0), ("chosen_victims", 31.0)];
+            (strassen().labels(workers), [times, counts].concat())
         };
         let results =
             Results::of([case(1, 1.0, 0.0, 0.0), case(2, 1.5, 0.5, 0.1), case(4, 2.0, 2.0, 0.4)]);
@@ -267,8 +293,14 @@ mod tests {
         let [shares, functions, growth] = tables.collect::<Vec<_>>()[..] else {
             panic!("{parts:?}")
         };
-        assert_eq!(shares.shown(&["strassen", "2"])[2..7], ["1", "75", "25", "10", "2.50"]);
-        assert_eq!(functions.shown(&["strassen", "4"])[4], "400");
-        assert_eq!(growth.shown(&["strassen", "4"])[4], "4");
+        let cells = ["1", "75", "25", "31", "10", "2.50"];
+        assert_eq!(shares.shown(&["strassen", "none", "2"])[3..9], cells);
+        assert_eq!(functions.shown(&["strassen", "none", "4"])[5], "400");
+        assert_eq!(growth.shown(&["strassen", "none", "4"])[5], "4");
+        let plot = parts.iter().find_map(|part| match part {
+            Part::Plot(plot) if plot.name == "functions-strassen-none" => Some(plot),
+            _ => None,
+        });
+        assert_eq!(plot.unwrap().categories, ["1", "2", "4"]);
     }
 }

@@ -1,20 +1,22 @@
-//! Faxén and Ardelius, "Manycore Work Stealing": Table 1 and Figures 5 to 8.
+//! Faxén and Ardelius, "Manycore Work Stealing": Table 1 and Figures 4 to 8.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `workloads` | which programs are run, how large, how often |
 //! | `strategies` | the victims of their thieves |
 //! | `model` | the bounds that work and span set |
+//! | `simulated` | Figure 4 |
 //! | `table1` | Table 1 |
 //! | `speedup` | Figure 5 |
 //! | `breakdown` | Figure 6 |
 //! | `sampling` | Figures 7 and 8 |
 //!
-//! Thieves never park, as theirs never back off, and workers that wait leapfrog.
+//! Thieves never park nor pause, as theirs never back off, and workers that wait leapfrog.
 
 mod breakdown;
 mod model;
 mod sampling;
+mod simulated;
 mod speedup;
 mod strategies;
 mod table1;
@@ -30,6 +32,7 @@ const PUBLICATION: &str = "Karl-Filip Faxén and John Ardelius, \"Manycore Work 
 /// All experiments of the publication, in its order.
 pub(crate) fn experiments() -> Vec<Experiment> {
     vec![
+        simulated::experiment(),
         table1::experiment(),
         speedup::experiment(),
         breakdown::experiment(),

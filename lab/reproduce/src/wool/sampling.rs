@@ -2,8 +2,9 @@
 //! time where steals are made expensive.
 //!
 //! SAMP+SET is held against SET. Every steal can be delayed by 4000 cycles, between the commitment
-//! to it and the stolen task. Costs of steals are from profiled runs, times and numbers of steals
-//! from plain ones.
+//! to it and the stolen task. The time of a steal begins with the choice of its victim, so it
+//! includes the looks at others. Times of steals are from profiled runs, times and numbers of
+//! steals from plain ones.
 
 use super::strategies::{SAMP_SET, SET, Strategy};
 use super::workloads::{Workload, blocks, workloads};
@@ -12,8 +13,9 @@ use crate::common::profiled;
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::report::{Form, Part, Plot, Series, Table, cell};
-use crate::results::{Labels, Results};
+use crate::results::{Labels, Results, all_of};
 use crate::setting::Setting;
+use crate::statistics::{median, spread};
 
 const ABOUT: About = About {
     name: "wool-sampling",
@@ -71,8 +73,9 @@ impl Mode {
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let (workloads, counts) = (workloads(setting.scale), setting.parallel_counts());
     let view = View { results, workloads, counts };
-    let most = setting.most_workers();
-    vec![Part::Table(view.table()), Part::Plot(view.steals(most)), Part::Plot(view.times(most))]
+    let mut parts = vec![Part::Table(view.table())];
+    parts.extend(FIGURES.iter().map(|figure| Part::Plot(view.plot(figure))));
+    parts
 }
 
 fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -107,25 +110,17 @@ struct View<'a> {
 
 impl View<'_> {
     /// SAMP+SET over SET.
-    fn ratio(
+    /// The ratios of a metric, a round each.
+    fn ratios(
         &self,
         workload: &str,
         delay: u32,
         mode: Mode,
         workers: usize,
         metric: &str,
-    ) -> Option<f64> {
-        let (delay, workers) = (delay.to_string(), workers.to_string());
-        let case = |strategy: Strategy| {
-            [
-                ("workload", workload),
-                ("strategy", strategy.name),
-                ("delay_cycles", delay.as_str()),
-                ("mode", mode.name()),
-                ("workers", workers.as_str()),
-            ]
-        };
-        self.results.ratio(&case(SAMP_SET), &case(SET), metric)
+    ) -> Vec<f64> {
+        let case = |strategy| labels(workload, strategy, delay, mode, workers);
+        self.results.ratios(&all_of(&case(SAMP_SET)), &all_of(&case(SET)), metric)
     }
 
     fn table(&self) -> Table {
@@ -133,7 +128,8 @@ impl View<'_> {
         for name in self.workloads.iter().map(Workload::name) {
             for &workers in &self.counts {
                 for delay in DELAYS {
-                    let ratio = |mode, metric| self.ratio(&name, delay, mode, workers, metric);
+                    let ratios = |mode, metric| self.ratios(&name, delay, mode, workers, metric);
+                    let ratio = |mode, metric| median(&ratios(mode, metric));
                     table.row([
                         cell("workload", &name),
                         cell("workers", workers),
@@ -141,7 +137,9 @@ impl View<'_> {
                         cell("steals", ratio(Mode::Plain, "steals")),
                         cell("failed attempts", ratio(Mode::Plain, "failed_steals")),
                         cell("time of a steal", ratio(Mode::Profiled, "a_steal_s")),
+                        cell("±", spread(&ratios(Mode::Profiled, "a_steal_s"))),
                         cell("time", ratio(Mode::Plain, "wall_s")),
+                        cell("±", spread(&ratios(Mode::Plain, "wall_s"))),
                     ]);
                 }
             }
@@ -149,41 +147,55 @@ impl View<'_> {
         table
     }
 
-    fn series(&self, name: &str, delay: u32, mode: Mode, workers: usize, metric: &str) -> Series {
-        let values = self
-            .workloads
-            .iter()
-            .map(|workload| self.ratio(&workload.name(), delay, mode, workers, metric));
-        Series::new(name, values.collect())
-    }
-
-    fn frame(&self, name: &str, title: String) -> Plot {
-        Plot::new(name, title, Form::Bars)
-            .axes("workload", "SAMP+SET / SET")
-            .over(self.workloads.iter().map(Workload::name).collect())
-            .level(1.0)
-    }
-
-    /// Figure 7.
-    fn steals(&self, workers: usize) -> Plot {
-        self.frame("steals", format!("Number and cost of steals with sampling, {workers} workers"))
-            .with(self.series("steals", 0, Mode::Plain, workers, "steals"))
-            .with(self.series("time of a steal", 0, Mode::Profiled, workers, "a_steal_s"))
-    }
-
-    /// Figure 8.
-    fn times(&self, workers: usize) -> Plot {
-        self.frame("times", format!("Time with sampling, {workers} workers"))
-            .with(self.series("as it is", 0, Mode::Plain, workers, "wall_s"))
-            .with(self.series(
-                "steals delayed by 4000 cycles",
-                4000,
-                Mode::Plain,
-                workers,
-                "wall_s",
-            ))
+    /// A line for each workload over the workers.
+    fn plot(&self, figure: &Figure) -> Plot {
+        let Figure { name, title, delay, mode, metric } = *figure;
+        let plot = Plot::new(name, format!("SAMP+SET over SET: {title}"), Form::Lines)
+            .axes("workers", "SAMP+SET / SET")
+            .over(self.counts.iter().map(usize::to_string).collect())
+            .ratios();
+        self.workloads.iter().map(Workload::name).fold(plot, |plot, name| {
+            let counts = self.counts.iter();
+            let rounds = counts.map(|&workers| self.ratios(&name, delay, mode, workers, metric));
+            let rounds: Vec<Vec<f64>> = rounds.collect();
+            plot.with(Series::of_rounds(name, &rounds))
+        })
     }
 }
+
+/// A part of Figure 7 or 8.
+struct Figure {
+    name: &'static str,
+    title: &'static str,
+    delay: u32,
+    mode: Mode,
+    metric: &'static str,
+}
+
+const FIGURES: [Figure; 4] = [
+    Figure {
+        name: "steals",
+        title: "number of steals (Figure 7)",
+        delay: 0,
+        mode: Mode::Plain,
+        metric: "steals",
+    },
+    Figure {
+        name: "time-of-a-steal",
+        title: "mean time of a steal, with the choice of its victim (Figure 7)",
+        delay: 0,
+        mode: Mode::Profiled,
+        metric: "a_steal_s",
+    },
+    Figure { name: "times", title: "time", delay: 0, mode: Mode::Plain, metric: "wall_s" },
+    Figure {
+        name: "times-delayed",
+        title: "time with steals delayed by 4000 cycles (Figure 8)",
+        delay: 4000,
+        mode: Mode::Plain,
+        metric: "wall_s",
+    },
+];
 
 #[cfg(test)]
 mod tests {
@@ -207,11 +219,16 @@ mod tests {
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
         let parts = experiment().report(&results, &setting);
-        let [Part::Table(table), Part::Plot(steals), Part::Plot(times)] = &parts[..] else {
+        let [Part::Table(table), Part::Plot(steals), Part::Plot(times), Part::Plot(delayed)] =
+            &parts[..]
+        else {
             panic!("{parts:?}")
         };
-        assert_eq!(table.shown(&["fib 22", "2", "0"])[3..], ["0.80", "-", "-", "1.10"]);
-        assert_eq!(table.shown(&["fib 22", "2", "4000"])[3..], ["0.40", "-", "-", "0.50"]);
-        assert_eq!((steals.series.len(), times.series.len()), (1, 2));
+        let row = |delay| table.shown(&["fib 22", "2", delay])[3..].to_vec();
+        assert_eq!(row("0"), ["0.80", "-", "-", "-", "1.10", "-"]);
+        assert_eq!(row("4000"), ["0.40", "-", "-", "-", "0.50", "-"]);
+        let first = |plot: &Plot| plot.series[0].values[0];
+        assert_eq!([steals, times, delayed].map(first), [0.8, 1.1, 0.5].map(Some));
+        assert!(steals.is_logarithmic && steals.x == "workers", "{steals:?}");
     }
 }

@@ -4,6 +4,7 @@
 //! without that. Steals are counted on several workers. A steal interval is the work between two
 //! steals: all of it divided by their number.
 
+use super::strategies::RAND;
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR};
 use crate::common::profiled;
@@ -34,11 +35,6 @@ const ABOUT: About = About {
             words: "cholesky works on blocks of 8 x 8 here and on single elements there; multisort \
                 goes over to serial code at other lengths: their tasks are larger and their \
                 parallelism is smaller.",
-        },
-        Caveat {
-            unless: Need::Nothing,
-            words: "fib makes no tasks below fib(9) here, and a task of every call there, so that \
-                its tasks are larger and fewer.",
         },
     ],
     repeat: [1, 5, 5],
@@ -78,17 +74,17 @@ fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
         (subject.clone(), workload.prepare_briefly()?, workload.span_workers());
     let mut cases = vec![
         Case::new(labels(&name, ALONE, 1), move || {
-            let measured = alone.parallel(&super::conditions(1).build()?)?;
+            let measured = alone.parallel(&RAND.conditions(1).build()?)?;
             Ok(vec![("wall_s", measured.wall_s)])
         }),
         Case::new(labels(&name, PROFILED, spanning), move || {
-            profiled(&spanned, &super::conditions(spanning))
+            profiled(&spanned, &RAND.conditions(spanning))
         }),
     ];
     for workers in setting.parallel_counts() {
         let subject = subject.clone();
         cases.push(Case::new(labels(&name, STEALING, workers), move || {
-            let measured = subject.parallel(&super::conditions(workers).build()?)?;
+            let measured = subject.parallel(&RAND.conditions(workers).build()?)?;
             Ok(vec![("wall_s", measured.wall_s), ("steals", measured.steals())])
         }));
     }
@@ -195,7 +191,7 @@ impl View<'_> {
         Plot::new("characteristics", "Ours over the publication's", Form::Dots)
             .axes("workload", "ours / paper's")
             .over(names)
-            .level(1.0)
+            .ratios()
             .with(ratios("parallelism at 0", |ours| ours.parallelism[0], |line| line.parallelism_0))
             .with(ratios(
                 "parallelism at 1000",

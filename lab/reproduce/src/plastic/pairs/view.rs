@@ -98,7 +98,7 @@ impl View<'_> {
         let groups = groups();
         let names = groups.iter().map(|group| name(group)).collect();
         let plot =
-            Plot::new(file, title, Form::Bars).axes("", "times that alone").over(names).level(1.0);
+            Plot::new(file, title, Form::Bars).axes("", "times that alone").over(names).ratios();
         self.modes().into_iter().fold(plot, |plot, mode| {
             plot.with(Series::new(
                 mode.name(),

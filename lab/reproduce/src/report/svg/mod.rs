@@ -109,6 +109,7 @@ fn axes<'b>(
         .x_label_area_size(below)
         .y_label_area_size(layout.left)
         .build_cartesian_2d(0.0..plot.right(), values)?;
+    let height = |height: &f64| number(plot.value(*height));
     let mut mesh = chart.configure_mesh();
     if !plot.is_numbered {
         mesh.disable_x_mesh();
@@ -119,7 +120,7 @@ fn axes<'b>(
     mesh.x_labels(x_numbers)
         .x_label_formatter(&|value| number(*value))
         .y_labels(y_numbers)
-        .y_label_formatter(&|value| number(*value))
+        .y_label_formatter(&height)
         .label_style(font(FONT))
         .axis_desc_style(font(FONT))
         .axis_style(INK)
@@ -142,7 +143,8 @@ fn band(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
     let Some(band) = &plot.band else { return Ok(()) };
     let edges = plot.edges();
     for (at, range) in band.ranges.iter().take(plot.categories.len()).enumerate() {
-        if let Some((low, high)) = *range {
+        let heights = range.and_then(|(low, high)| plot.height(low).zip(plot.height(high)));
+        if let Some((low, high)) = heights {
             let corners = [(within(&edges, at, 0.15), low), (within(&edges, at, 0.85), high)];
             chart.plotting_area().draw(&Rectangle::new(corners, BAND.filled()))?;
         }
@@ -161,6 +163,7 @@ fn bars(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
         for (category, value) in values(plot, series) {
             let x = [left, left + each * 0.92].map(|part| within(&edges, category, part));
             bar(chart, x.into(), (0.0, value), at)?;
+            error_bar(plot, chart, series, (category, (x[0] + x[1]) / 2.0), INK)?;
         }
     }
     Ok(())
@@ -186,16 +189,40 @@ fn dots(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
         for (category, value) in values(plot, series) {
             let x = within(&edges, category, 0.2 + each * (at as f64 + 0.5));
             chart.plotting_area().draw(&Circle::new((x, value), 4, colour(at).filled()))?;
+            error_bar(plot, chart, series, (category, x), colour(at))?;
         }
     }
     Ok(())
 }
 
+/// Draws the error bar of a category at `x`, if it has one.
+fn error_bar(
+    plot: &Plot,
+    chart: &mut Chart<'_, '_>,
+    series: &Series,
+    (category, x): (usize, f64),
+    ink: RGBColor,
+) -> Drawn {
+    let Some((low, high)) = series.bar(category) else { return Ok(()) };
+    let Some(high) = plot.height(high) else { return Ok(()) };
+    let ends = vec![(x, plot.height(low).unwrap_or(plot.lowest())), (x, high)];
+    chart.plotting_area().draw(&PathElement::new(ends, ink.stroke_width(1)))
+}
+
 fn lines(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
     let edges = plot.edges();
     for (at, series) in plot.series.iter().enumerate() {
-        let middle = |(category, value)| (within(&edges, category, 0.5), value);
-        let points: Vec<(f64, f64)> = values(plot, series).map(middle).collect();
+        // Error bars stand side by side, so that all are seen.
+        let part = match series.spreads.is_empty() {
+            true => 0.5,
+            false => 0.3 + 0.4 * (at as f64 + 0.5) / plot.series.len() as f64,
+        };
+        let x = |category| within(&edges, category, part);
+        let points: Vec<(f64, f64)> =
+            values(plot, series).map(|(category, value)| (x(category), value)).collect();
+        for (category, _) in values(plot, series) {
+            error_bar(plot, chart, series, (category, x(category)), colour(at))?;
+        }
         chart.draw_series(LineSeries::new(points.clone(), colour(at).stroke_width(2)))?;
         chart.draw_series(
             points.into_iter().map(|point| Circle::new(point, 4, colour(at).filled())),
@@ -216,14 +243,14 @@ fn steps(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
     Ok(())
 }
 
-/// The values that exist and have a category, with its number.
+/// The heights of the values that exist and have a category, with its number.
 fn values(plot: &Plot, series: &Series) -> impl Iterator<Item = (usize, f64)> {
     let values = series.values.iter().take(plot.categories.len());
-    values.enumerate().filter_map(|(at, value)| Some((at, (*value)?)))
+    values.enumerate().filter_map(|(at, value)| Some((at, plot.height((*value)?)?)))
 }
 
 fn level(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
-    let Some(level) = plot.level else { return Ok(()) };
+    let Some(level) = plot.level.and_then(|level| plot.height(level)) else { return Ok(()) };
     let ends = [(0.0, level), (plot.right(), level)];
     chart.draw_series(LineSeries::new(ends, INK.stroke_width(1)))?;
     Ok(())
@@ -386,6 +413,19 @@ mod tests {
         let has = |name: &str| picture.lines().any(|line| line == name);
         let named = ["e0", "e1", "e2", "e3", "e4", "e5"].map(has);
         assert_eq!(named, [true, false, false, false, false, true], "{picture}");
+    }
+
+    /// Catches: an error bar that is left out in one of the forms.
+    #[test]
+    fn every_value_with_a_spread_has_an_error_bar() {
+        for form in [Form::Bars, Form::Dots, Form::Lines] {
+            let lines = |spreads| {
+                let series = Series::new("s", vec![Some(1.0), Some(2.0)]).spreads(spreads);
+                let plot = Plot::new("p", "t", form).over(vec!["a".into(), "b".into()]);
+                svg(&plot.with(series)).matches("<polyline").count()
+            };
+            assert_eq!(lines(vec![Some(0.5), Some(0.25)]) - lines(vec![None, None]), 2, "{form:?}");
+        }
     }
 
     /// Catches: names of categories written over each other.
