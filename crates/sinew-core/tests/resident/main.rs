@@ -5,6 +5,7 @@
 #[expect(dead_code, reason = "some of it is for sinew-stm alone")]
 mod memory;
 
+use std::sync::mpsc;
 use std::thread;
 
 use memory::{holds_no_more, times};
@@ -68,8 +69,16 @@ fn threads_that_call_a_pool_leave_nothing_behind() {
         holds_no_more("threads that install in a pool", times(1_000), || {
             s.spawn(|| pool.install(work)).join().unwrap();
         });
+        let (sender, receiver) = mpsc::channel();
         holds_no_more("threads that spawn and go", times(1_000), || {
-            s.spawn(|| pool.spawn(work)).join().unwrap();
+            let sender = sender.clone();
+            let task = move |w: &Worker| {
+                work(w);
+                sender.send(()).unwrap();
+            };
+            s.spawn(move || pool.spawn(task)).join().unwrap();
+            // Tasks that wait for busy workers would count as memory that is left behind.
+            receiver.recv().unwrap();
         });
     });
     pool.run(work);
