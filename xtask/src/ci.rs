@@ -23,7 +23,7 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 22] = [
+const STEPS: [Step; 23] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
@@ -41,6 +41,7 @@ const STEPS: [Step; 22] = [
     Step { name: "oldest-rust", run: oldest_rust },
     Step { name: "doc", run: doc },
     Step { name: "package", run: package },
+    Step { name: "semver", run: semver },
     Step { name: "loom", run: || checkers::loom(checkers::Depth::default()).map(|()| Passed) },
     Step {
         name: "shuttle",
@@ -205,6 +206,28 @@ fn package() -> Result<Outcome, String> {
     pass(cargo)?;
     let whole = ["package", "--no-verify", "--exclude-lockfile", "--allow-dirty", "--quiet"];
     pass(command::nested(command::DROP_IN, &whole))
+}
+
+/// Compares the public API of what users get with that of the last release, where the checker is
+/// installed: a change that breaks users needs another version.
+fn semver() -> Result<Outcome, String> {
+    let mut installed = command::cargo(&["semver-checks", "--version"]);
+    if !installed.output().is_ok_and(|output| output.status.success()) {
+        let install = "cargo install --locked cargo-semver-checks";
+        return Ok(Skipped(format!("cargo-semver-checks is not installed: `{install}`")));
+    }
+    let mut last = Command::new("git");
+    last.args(["describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"]);
+    last.current_dir(command::root());
+    let Ok(tag) = command::output(&mut last) else {
+        return Ok(Skipped("no release has a tag `v…`".to_owned()));
+    };
+    let mut cargo = command::cargo(&["semver-checks", "--workspace", "--baseline-rev"]);
+    cargo.arg(tag.trim());
+    for name in PRIVATE {
+        cargo.args(["--exclude", name]);
+    }
+    pass(cargo)
 }
 
 /// Removes what cargo has unpacked of earlier packages of this workspace: it keeps them by name and
