@@ -22,7 +22,7 @@ use sinew_coord::{Coordinator, LastLoop, Member, Offer, Policy, Request, Row, Ta
 use sinew_core::{Pool, Share, Worker, with_current};
 use sinew_loops::Control;
 use sinew_loops::loops::{Options, for_each};
-use sinew_policy::chunk::Schedule;
+use sinew_policy::chunk::{SLICES, Schedule};
 use sinew_topology::{CpuSet, Limits, ThreadRef, pin_current_thread};
 
 use crate::support::ends;
@@ -34,7 +34,12 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// How long workers wait for each other, before the row is read again.
 const MEETING: Duration = Duration::from_millis(500);
 
-const ITEMS: usize = 300;
+/// The iterations of a loop in a pool of so many threads: at least ten chunks of three a thread,
+/// which is more than the slices of a static share.
+fn items(threads: usize) -> usize {
+    const { assert!(SLICES < 10) };
+    30 * (threads + 1).max(10)
+}
 
 /// The events of one script.
 const STEPS: usize = 6;
@@ -112,11 +117,11 @@ impl Own {
             }
             Self::Set(_) => {}
         }
-        for_each(w, 0..ITEMS, &options, item).unwrap();
+        for_each(w, 0..items(w.max_threads()), &options, item).unwrap();
     }
 }
 
-/// Their numbers of chunks tell them apart.
+/// Their numbers of chunks tell them apart, with enough [`items`].
 fn schedule(rng: &mut Rng) -> Schedule {
     [Schedule::Static, Schedule::Dynamic { chunk: 1 }, Schedule::Dynamic { chunk: 3 }]
         [rng.usize(..3)]
@@ -273,6 +278,7 @@ struct Look {
     row: Row,
     share: Share,
     limit: usize,
+    items: usize,
     did: Done,
 }
 
@@ -302,7 +308,20 @@ impl Look {
         }
         let host = world.cores.is_none().then(|| Limits::read().affinity().clone());
         let alone_threads = world.alone_threads(request.clone());
-        Ok(Self { request, own, alone, alone_threads, threads, host, row, share, limit, did })
+        let items = items(pool.max_threads());
+        Ok(Self {
+            request,
+            own,
+            alone,
+            alone_threads,
+            threads,
+            host,
+            row,
+            share,
+            limit,
+            items,
+            did,
+        })
     }
 
     /// The differences between the pool's behaviour and its row.
@@ -348,7 +367,7 @@ impl Look {
 
     /// The last loop ran in as many chunks as the schedule makes that the row tells of.
     fn chunks_agree(&self) -> bool {
-        let (chunks, items) = (self.did.chunks, ITEMS as u64);
+        let (chunks, items) = (self.did.chunks, self.items as u64);
         match self.row.last_loop.filter(|_| self.threads > 1).map(|last| last.schedule) {
             Some(Schedule::Static) => chunks < items / 3,
             Some(Schedule::Dynamic { chunk }) => chunks == items.div_ceil(chunk as u64),
@@ -452,7 +471,7 @@ fn faults() -> Vec<Fault> {
         ("another last loop", |look| {
             look.row.last_loop.iter_mut().for_each(|last| last.schedule = Schedule::Static);
         }),
-        ("other chunks", |look| look.did.chunks = ITEMS as u64),
+        ("other chunks", |look| look.did.chunks = look.items as u64),
         ("other chunks", |look| look.did.chunks = 3),
     ]
 }
