@@ -92,7 +92,8 @@ const TARGET_TICKS: u64 = 16 * TICKS_PER_US;
 /// An item that takes less time, with its part of the waiting, is not worth a lock that is passed
 /// from core to core.
 const CHEAP_TICKS: u64 = TICKS_PER_US;
-/// How many times as long as it has competed for the lock a participant leaves it alone.
+/// How many times as long as it has competed for the lock a participant leaves it alone: some 0.1
+/// ms at most.
 const AWAY: u64 = 8;
 /// The time after which a participant returns to the loop driver.
 const TURN_TICKS: u64 = 50 * TICKS_PER_US;
@@ -251,7 +252,7 @@ unsafe impl<I: Iterator<Item: Send> + Send> Positions for IterBridge<I> {
 /// Returns the new time.
 fn leave_alone(mut now: u64, elapsed: u64, since: usize) -> u64 {
     if elapsed < CHEAP_TICKS.saturating_mul(since as u64) {
-        let ends = now + AWAY * elapsed;
+        let ends = now + AWAY * elapsed.min(TARGET_TICKS);
         while now < ends {
             spin_loop();
             now = ticks();
