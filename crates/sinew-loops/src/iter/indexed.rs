@@ -104,9 +104,9 @@ pub trait IndexedParIter: IndexedPositions {
     ///
     /// If `size` is 0.
     #[inline]
+    #[track_caller]
     fn chunks(self, size: usize) -> Chunks<Self, Collected> {
-        assert!(size > 0, "chunks of 0 items never end: use at least 1");
-        Chunks::new(self, size, Collected)
+        Chunks::of(self, size, Collected)
     }
 
     /// Chunks of `size` items, each folded into `identity()`.
@@ -115,14 +115,14 @@ pub trait IndexedParIter: IndexedPositions {
     ///
     /// If `size` is 0.
     #[inline]
+    #[track_caller]
     fn fold_chunks<T, Z, F>(self, size: usize, identity: Z, fold: F) -> Chunks<Self, Folded<Z, F>>
     where
         T: Send,
         Z: Fn() -> T + Sync + Send,
         F: Fn(T, Self::Item) -> T + Sync + Send,
     {
-        assert!(size > 0, "chunks of 0 items never end: use at least 1");
-        Chunks::new(self, size, Folded { identity, fold })
+        Chunks::of(self, size, Folded { identity, fold })
     }
 
     /// As [`fold_chunks`](Self::fold_chunks), with clones of `init`.
@@ -131,6 +131,7 @@ pub trait IndexedParIter: IndexedPositions {
     ///
     /// If `size` is 0.
     #[inline]
+    #[track_caller]
     fn fold_chunks_with<T, F>(
         self,
         size: usize,

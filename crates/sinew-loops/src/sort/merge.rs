@@ -227,8 +227,8 @@ impl<'r, T> Section<'r, T> {
     }
 }
 
-/// Merges the quarters of a section in turns. The next step of a section waits for its comparison;
-/// the steps of different sections do not wait for each other.
+/// Merges the halves of a section in turns. The next step of a half waits for its comparison, but
+/// not for that of the other half.
 ///
 /// # Safety
 ///

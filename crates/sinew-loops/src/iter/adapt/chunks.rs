@@ -62,6 +62,14 @@ where
 }
 
 impl<B: IndexedPositions, M: Merge<B::Item>> Chunks<B, M> {
+    /// Chunks of `size` items. Panics if it is 0.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn of(base: B, size: usize, merge: M) -> Self {
+        assert!(size > 0, "chunks of 0 items never end: use at least 1");
+        Self::new(base, size, merge)
+    }
+
     /// The chunk with this number.
     ///
     /// # Safety
