@@ -27,7 +27,7 @@ pub(crate) struct DrawArgs {
     #[arg(value_enum)]
     pub(crate) picture: Picture,
     /// The file to write [default: standard output]
-    #[arg(long, alias = "output", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Number of workers [default: as many as the process may use]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
