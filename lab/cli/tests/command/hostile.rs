@@ -81,7 +81,7 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["draw", "chunks", "--threads", "1000000"], "1000000"),
     (&["draw", "chunks", "--out", "missing/x"], "`missing/x`"),
     (&["draw", "timeline", "--out", "dir"], "`dir`"),
-    (&["draw", "tuning", "--output", "loop"], "`loop`"),
+    (&["draw", "tuning", "--out", "loop"], "`loop`"),
     (&["list", "x"], "'x'"),
     (&["oracle", "kmeanz"], "did you mean `kmeans`"),
     (&["oracle", "fib"], "fib"),
