@@ -166,7 +166,7 @@
 //! - `fold`, `map_init` and the like make a value or state for each range of positions that a
 //!   worker claims: there may be more of them than rayon's splits.
 //! - The chains that `flat_map` and `flatten` get from each item run serially.
-//! - `with_min_len` and `with_max_len` choose a [`Schedule`](crate::Schedule) with this grain; the
+//! - `with_min_len` and `with_max_len` choose a [`Schedule`](crate::Schedule) with a grain; the
 //!   last one counts. `by_uniform_blocks` and `by_exponential_blocks` are options of the loop, too:
 //!   their blocks are of the positions that the last call sees.
 //! - `skip` does not compute the items that it skips. `par_chunk_by` and `par_split` may call their

@@ -331,6 +331,20 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Catches: a range that is cut into halves below the shortest length.
+    #[test]
+    fn no_claim_is_shorter_than_the_shortest(n in 1..5_000_usize, min in 0..300_usize) {
+        for pool in pools() {
+            let lengths = || (0..n).into_par_iter().with_min_len(min).fold(|| 0, |sum, _| sum + 1);
+            let (shortest, sum) =
+                pool.run(|_| (lengths().min().unwrap(), lengths().sum::<usize>()));
+            prop_assert!(shortest >= min.min(n), "{} items of {}", shortest, n);
+            prop_assert_eq!(sum, n);
+        }
+    }
+}
+
 /// Catches: a chain under a control that is not cancelled, or returns a part.
 #[test]
 fn a_control_cancels_a_whole_chain() {

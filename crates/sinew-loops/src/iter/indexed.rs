@@ -178,10 +178,14 @@ pub trait IndexedParIter: IndexedPositions {
         self.enumerate().find_map_last(move |(number, item)| f(item).then_some(number))
     }
 
-    /// Claims of at least `min` items: [`Schedule::Adaptive`] with this grain.
+    /// Claims of at least `min` items, unless the loop has fewer: [`Schedule::Adaptive`], which
+    /// cuts nothing that is shorter than twice that. A loop with a [control](super::Over::control)
+    /// may make shorter claims.
     #[inline]
     fn with_min_len(self, min: usize) -> Self {
-        self.default_schedule(Schedule::Adaptive { grain: min.max(1) })
+        // A range that is one longer than the grain has halves of `min` items.
+        let grain = min.max(1).saturating_mul(2) - 1;
+        self.default_schedule(Schedule::Adaptive { grain })
     }
 
     /// Claims of at most `max` items: [`Schedule::Simple`] with this grain.
