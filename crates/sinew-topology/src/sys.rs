@@ -285,8 +285,13 @@ mod imp {
     }
 
     fn from_words(words: &[c_ulong]) -> CpuSet {
-        let bit = |cpu: &usize| words[cpu / BITS] >> (cpu % BITS) & 1 == 1;
-        (0..words.len() * BITS).filter(bit).collect()
+        // A mask has many words and few CPUs, and each pool that starts reads some masks.
+        let used = words.iter().enumerate().filter(|(_, word)| **word != 0);
+        let cpus = |(at, word): (usize, &c_ulong)| {
+            let word = *word;
+            (0..BITS).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * BITS + bit)
+        };
+        used.flat_map(cpus).collect()
     }
 
     fn to_words(cpus: &CpuSet) -> Vec<c_ulong> {
