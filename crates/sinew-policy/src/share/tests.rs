@@ -82,6 +82,12 @@ fn policies() -> impl Strategy<Value = Policy> {
     proptest::sample::select(Policy::ALL.to_vec())
 }
 
+/// The machine's power, if it is known.
+fn powers() -> impl Strategy<Value = Option<Power>> {
+    let power = (0.0..100_f64, 0.0..20_f64).prop_map(|(idle_w, core_w)| Power { idle_w, core_w });
+    proptest::option::of(power)
+}
+
 fn effects(programs: usize, changes: &[f64]) -> Effects {
     let mut effects = Effects::among(programs);
     for a in 0..programs {
@@ -180,9 +186,10 @@ proptest! {
         (layout, mut programs) in mixes(64),
         policy in policies(),
         changes in vec(-0.5..0.5, 5),
+        power in powers(),
     ) {
         let effects = effects(programs.len(), &changes);
-        let grants = decide(policy, &layout, &programs, &effects);
+        let grants = decide(policy, &layout, &programs, &effects, power);
         let all = layout.cores();
         let is_active = |p: &Program| p.demand > 0 && !p.mask.intersection(&all).is_empty();
         let all_dormant = !programs.iter().any(is_active);
@@ -209,7 +216,7 @@ proptest! {
             .collect();
         check_cores(&busy)?;
         hold(&mut programs, &grants);
-        prop_assert_eq!(decide(policy, &layout, &programs, &effects), grants);
+        prop_assert_eq!(decide(policy, &layout, &programs, &effects, power), grants);
     }
 
     /// Catches: a share more than one core off the weights (H4), unused cores although a program
@@ -227,7 +234,7 @@ proptest! {
             Policy::Contention,
         ]),
     ) {
-        let grants = decide(policy, &layout, &programs, &Effects::none());
+        let grants = decide(policy, &layout, &programs, &Effects::none(), None);
         let ideal = shares(policy, &programs, layout.len());
         for (share, grant) in ideal.iter().zip(&grants) {
             prop_assert!(
@@ -262,7 +269,7 @@ proptest! {
         policy in policies(),
         changes in vec(-0.5..0.5, 5),
     ) {
-        let grants = decide(policy, &layout, &programs, &effects(programs.len(), &changes));
+        let grants = decide(policy, &layout, &programs, &effects(programs.len(), &changes), None);
         let asked =
             |p: &Program| p.request.as_ref().filter(|_| policy == Policy::Script)?.threads;
         let can_use =
@@ -282,6 +289,7 @@ proptest! {
         changes in vec(-0.5..0.5, 5),
         noise in vec(vec(-1.0..1.0_f64, 8), 12),
         policy in policies(),
+        power in powers(),
     ) {
         // Far more demand than any grant: for a program with just one thread more than cores, a
         // change is no noise.
@@ -299,7 +307,10 @@ proptest! {
                 .map(|(curve, all)| Program { curve, ..Program::new(2_000, all) })
                 .collect();
         programs.iter_mut().for_each(|program| program.demand = DEMAND as u32);
-        let mut seen = vec![decide(policy, &layout, &programs, &effects(programs.len(), &changes))];
+        let decide_with = |programs: &[Program], changes: &[f64]| {
+            decide(policy, &layout, programs, &effects(programs.len(), changes), power)
+        };
+        let mut seen = vec![decide_with(&programs, &changes)];
         hold(&mut programs, &seen[0]);
         for noise in &noise {
             for (i, program) in programs.iter_mut().enumerate() {
@@ -313,7 +324,7 @@ proptest! {
             }
             let felt: Vec<f64> =
                 changes.iter().zip(noise).map(|(change, noise)| change + noise / 2_000.0).collect();
-            let grants = decide(policy, &layout, &programs, &effects(programs.len(), &felt));
+            let grants = decide_with(&programs, &felt);
             let last = &seen[seen.len() - 1];
             // Noise may make a move worthwhile that was just below the limit: once, and never back.
             prop_assert!(
@@ -337,15 +348,16 @@ proptest! {
         policy in policies(),
         demands in vec(vec(0..9_u32, 12), 1..6),
         changes in vec(-0.5..0.5, 5),
+        power in powers(),
     ) {
         let effects = effects(programs.len(), &changes);
         for demand in &demands {
             programs.iter_mut().zip(demand).for_each(|(program, &demand)| program.demand = demand);
-            let grants = decide(policy, &layout, &programs, &effects);
+            let grants = decide(policy, &layout, &programs, &effects, power);
             hold(&mut programs, &grants);
         }
         let settled: Vec<Grant> = programs.iter().map(|program| program.held.clone()).collect();
-        prop_assert_eq!(decide(policy, &layout, &programs, &effects), settled);
+        prop_assert_eq!(decide(policy, &layout, &programs, &effects, power), settled);
     }
 
     /// Catches: a newcomer for which more cores change their owner than it gets.
@@ -358,10 +370,10 @@ proptest! {
         prop_assume!(weights.len() < layout.len());
         let program = |&weight: &f64| Program { weight, ..Program::new(64, all.clone()) };
         let mut programs: Vec<Program> = weights.iter().map(program).collect();
-        let before = decide(Policy::Equal, &layout, &programs, &Effects::none());
+        let before = decide(Policy::Equal, &layout, &programs, &Effects::none(), None);
         hold(&mut programs, &before);
         programs.push(Program::new(64, all));
-        let after = decide(Policy::Equal, &layout, &programs, &Effects::none());
+        let after = decide(Policy::Equal, &layout, &programs, &Effects::none(), None);
         prop_assert_eq!(moved(&before, &after), 0);
         prop_assert!(
             after[..before.len()]
@@ -373,7 +385,7 @@ proptest! {
 }
 
 fn equal(layout: &Layout, programs: &[Program]) -> Vec<Grant> {
-    decide(Policy::Equal, layout, programs, &Effects::none())
+    decide(Policy::Equal, layout, programs, &Effects::none(), None)
 }
 
 fn threads(grants: &[Grant]) -> Vec<u32> {
@@ -467,7 +479,7 @@ fn each_policy_does_what_its_name_says() {
     let mut programs = vec![Program::new(8, all); 2];
     programs[1].demand = 2;
     let by = |policy, programs: &[Program]| {
-        threads(&decide(policy, &layout, programs, &Effects::none()))
+        threads(&decide(policy, &layout, programs, &Effects::none(), None))
     };
     assert_eq!(by(Policy::Equal, &programs), [6, 2]);
     programs[1].demand = 4;
@@ -490,8 +502,72 @@ fn each_policy_does_what_its_name_says() {
         cores: Some([5, 6, 7].into_iter().collect()),
         schedule: None,
     });
-    let grants = decide(Policy::Script, &layout, &programs, &Effects::none());
+    let grants = decide(Policy::Script, &layout, &programs, &Effects::none(), None);
     assert_eq!((threads(&grants), grants[1].cores.to_string()), (vec![5, 3], "5-7".to_owned()));
+}
+
+/// Catches: an exponent that weighs time as energy, or the reverse; cores that are given although
+/// they are not worth their power; and idle watts that are charged to the cores.
+#[test]
+fn cores_that_are_not_worth_their_power_stay_idle() {
+    let layout = Layout::flat(8);
+    let rates = [10.0, 19.0, 26.0, 31.0, 34.0, 36.0, 37.0, 37.5];
+    let points = (1..).zip(rates).map(|(cores, rate)| Speed { cores, rate });
+    let curve = Curve::from_points(points);
+    let programs = [Program { curve, ..Program::new(8, layout.cores()) }];
+    let by = |policy, idle_w| {
+        let power = Power { idle_w, core_w: 10.0 };
+        threads(&decide(policy, &layout, &programs, &Effects::none(), Some(power)))[0]
+    };
+    let mixed = |percent| Policy::Energy { percent };
+    // Of 1 to 8 cores with 10 W and 10 W each, three have the least watts for their speed, which is
+    // 2.6 of one core's.
+    assert_eq!([by(Policy::ENERGY, 10.0), by(Policy::ENERGY_DELAY, 10.0)], [3, 5]);
+    assert_eq!([by(mixed(30), 10.0), by(mixed(0), 10.0)], [6, 8]);
+    assert_eq!([by(Policy::ENERGY, 0.0), by(Policy::ENERGY, 1e6)], [1, 8]);
+    assert_eq!(by(Policy::Efficiency, 10.0), 8);
+    let unknown = decide(Policy::ENERGY, &layout, &programs, &Effects::none(), None);
+    assert_eq!(threads(&unknown), [8]);
+}
+
+/// Catches: a program that stays where it was measured, so that neither its speed nor the machine's
+/// power on fewer cores is ever known; and one that is tried below its minimum, or for nothing.
+#[test]
+fn under_energy_a_program_is_measured_on_half_of_its_cores() {
+    let layout = Layout::flat(8);
+    let power = Power { idle_w: 0.0, core_w: 5.0 };
+    let by = |policy, cores, min, power| {
+        let curve = Curve::from_points([Speed { cores, rate: 10.0 }]);
+        let mut programs = vec![Program { curve, min, ..Program::new(8, layout.cores()) }; 2];
+        programs.truncate(if min == 1 { 1 } else { 2 });
+        let first = decide(policy, &layout, &programs, &Effects::none(), power);
+        threads(&first)
+    };
+    assert_eq!(by(Policy::ENERGY, 8, 1, Some(power)), [4]);
+    assert_eq!(by(Policy::ENERGY, 5, 1, Some(power)), [2]);
+    assert_eq!(by(Policy::ENERGY, 20, 3, Some(power)), [4, 4]);
+    assert_eq!(by(Policy::ENERGY, 4, 3, Some(power)), [3, 3]);
+    assert_eq!(by(Policy::ENERGY, 8, 1, None), [8]);
+    assert_eq!(by(Policy::Efficiency, 8, 1, Some(power)), [8]);
+}
+
+/// Catches: a minimum that gives way to the power, and a program that loses its cores to one whose
+/// speed they add less to.
+#[test]
+fn the_least_energy_of_two_programs_goes_by_both_speeds() {
+    let layout = Layout::flat(8);
+    let program = |top: f32, min| {
+        let speed = |cores, rate| Speed { cores, rate };
+        let curve =
+            Curve::from_points([speed(1, 10.0), speed(2, 10.0 + top), speed(8, 10.0 + top)]);
+        Program { curve, min, ..Program::new(8, layout.cores()) }
+    };
+    let power = Power { idle_w: 1.0, core_w: 10.0 };
+    let by = |programs: &[Program]| {
+        threads(&decide(Policy::ENERGY, &layout, programs, &Effects::none(), Some(power)))
+    };
+    assert_eq!(by(&[program(9.9, 1), program(1.0, 1)]), [2, 1]);
+    assert_eq!(by(&[program(1.0, 4), program(9.9, 1)]), [4, 2]);
 }
 
 /// Catches: an unmeasured program that takes all that measured ones could have had, since an
@@ -507,7 +583,7 @@ fn an_unmeasured_program_has_an_equal_part_under_efficiency() {
     };
     (programs[1].curve, programs[2].curve) = (curve(21.0), curve(80.0));
     let by = |programs: &[Program]| {
-        threads(&decide(Policy::Efficiency, &layout, programs, &Effects::none()))
+        threads(&decide(Policy::Efficiency, &layout, programs, &Effects::none(), None))
     };
     assert_eq!(by(&programs), [3, 2, 4]);
     (programs[1].curve, programs[2].curve) = Default::default();
@@ -528,7 +604,7 @@ fn programs_that_slow_each_other_are_kept_apart_and_the_others_together() {
     friends.iter().for_each(|&(a, b)| effects.set(a, b, 0.1));
     let first = equal(&layout, &programs);
     hold(&mut programs, &first);
-    let grants = decide(Policy::Contention, &layout, &programs, &effects);
+    let grants = decide(Policy::Contention, &layout, &programs, &effects, None);
     let cache = |i: usize| grants[i].cores.iter().next().map(|cpu| cpu / 2);
     assert!(
         friends.iter().all(|&(a, b)| cache(a) == cache(b)) && cache(0) != cache(1),
