@@ -1,7 +1,7 @@
 //! Experiment 3: the cost of a program that can be changed from outside, and of a change. As there,
 //! the machine's coordinator replies to a program that registers with one change, which names the
 //! threads and the schedule that the program has. So its loop goes on as before. The other program
-//! has no coordinator, and registers nowhere.
+//! has no coordinator, registers nowhere, and has a loop that nothing can change.
 
 use sinew::Schedule;
 use sinew_coord::{Policy, Script};
@@ -103,7 +103,7 @@ impl Load {
         let standing = (way == CHANGED)
             .then(|| Standing::start(&place, Policy::Script, script(self)?))
             .transpose()?;
-        let way = if way == CHANGED { Way::Shares(place) } else { Way::Anarchic };
+        let way = if way == CHANGED { Way::Shares(place) } else { Way::Fixed };
         let mut program = Program::start(&self.job(way))?;
         program.tell("go")?;
         let outcome = program.outcome()?;

@@ -341,9 +341,12 @@ mod tests {
         let [_, Part::Table(slowdowns), Part::Table(together), ..] = &parts[..] else {
             panic!("{parts:?}")
         };
-        assert_eq!(slowdowns.shown(&["compute", "at random"])[2..], ["4", "2", "0.50"]);
-        assert_eq!(slowdowns.shown(&["at random", "compute"])[2..], ["4", "1.25", "0.31"]);
-        assert_eq!(together.shown(&[&pair])[1..], ["0.50", "1.30", "2.60"]);
+        assert_eq!(slowdowns.shown(&["compute", "at random"])[2..], ["4", "-", "2", "-", "0.50"]);
+        assert_eq!(
+            slowdowns.shown(&["at random", "compute"])[2..],
+            ["4", "-", "1.25", "-", "0.31"]
+        );
+        assert_eq!(together.shown(&[&pair])[1..], ["0.50", "-", "1.30", "-", "2.60"]);
         assert_eq!(parts.len(), 5, "words, two tables, two plots");
     }
 

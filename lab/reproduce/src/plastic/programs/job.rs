@@ -39,6 +39,8 @@ pub(crate) struct Job {
 /// Its relation to other programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Way {
+    /// It has all its threads at any time, and nothing can change its loop or sees its progress.
+    Fixed,
     /// It has all its threads at any time, placed by the system.
     Anarchic,
     /// A thread for each of these CPUs, and on it.

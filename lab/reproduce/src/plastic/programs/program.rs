@@ -63,6 +63,8 @@ fn say(output: &mut impl Write, said: &Said) -> Result<(), Failure> {
 struct Running<'j> {
     workload: &'j Workload,
     schedule: Schedule,
+    /// Whether its loop has the control.
+    is_plastic: bool,
     control: Control,
     pool: Pool,
     /// Its own place in the table, and how often it looks there.
@@ -85,24 +87,29 @@ impl<'j> Running<'j> {
         let builder = match &job.way {
             Way::Shares(folder) => builder.coordinate_in(folder),
             Way::On(cpus) => builder.threads(cpus.len()).mapping(Mapping::Explicit(cpus.clone())),
-            Way::Anarchic | Way::Looks { .. } => builder,
+            Way::Fixed | Way::Anarchic | Way::Looks { .. } => builder,
         };
         let pool = builder.build().map_err(Failure::impossible)?;
         let member = match &job.way {
             Way::Looks { folder, every_ms } => {
                 Some((join(job, folder)?, Duration::from_millis(*every_ms)))
             }
-            Way::Anarchic | Way::On(_) | Way::Shares(_) => None,
+            Way::Fixed | Way::Anarchic | Way::On(_) | Way::Shares(_) => None,
         };
         let schedule = Schedule::Dynamic { chunk: job.chunk };
-        Ok(Self { workload, schedule, control: Control::new(), pool, member, began })
+        let (control, is_plastic) = (Control::new(), job.way != Way::Fixed);
+        Ok(Self { workload, schedule, is_plastic, control, pool, member, began })
     }
 
     /// All tasks.
     fn tasks(&self) -> Result<Vec<u64>, Cancelled> {
         let Self { workload, schedule, control, pool, .. } = self;
         pool.run(|_| {
-            let tasks = over(workload.tasks()).control(control).default_schedule(*schedule);
+            let tasks = over(workload.tasks()).default_schedule(*schedule);
+            if !self.is_plastic {
+                return Ok(tasks.map_array(workload.table(), apply).collect());
+            }
+            let tasks = tasks.control(control);
             tasks.map_array(workload.table(), apply).collect()
         })
     }
@@ -260,15 +267,16 @@ mod tests {
     fn a_program_does_its_tasks_in_every_way() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("shared");
-        let done = Until::Done { tell_at: Some(0.0) };
+        let tell_at = |way: &Way| (*way != Way::Fixed).then_some(0.0);
         let cpu = sinew_topology::Limits::read().allowed().iter().last();
-        let mut ways = vec![Way::Anarchic, Way::On(cpu.into_iter().collect())];
+        let mut ways = vec![Way::Fixed, Way::Anarchic, Way::On(cpu.into_iter().collect())];
         if cfg!(target_os = "linux") {
             let looks = |every_ms| Way::Looks { folder: place.clone(), every_ms };
             ways.extend([Way::Shares(place.clone()), looks(0), looks(1)]);
         }
         for way in ways {
             let looks = matches!(way, Way::Looks { .. });
+            let done = Until::Done { tell_at: tell_at(&way) };
             let said = says(&job(way, done), "go\n");
             assert_eq!(said[0], Said::Ready);
             let outcome = outcome(&said);
