@@ -11,9 +11,9 @@
 //! Source: guided self-scheduling (Polychronopoulos and Kuck) for [`guided`], factoring (Hummel,
 //! Schonberg and Flynn) for [`factoring`], plastic skeletons (Jenkins) for [`tapered`], lazy binary
 //! splitting (Tzannes and others) for [`Halving`]. Differences: the length alone fixes factoring's
-//! batches, so a chunk follows from the remainder without a record of earlier chunks; the source of
-//! `tapered` names the first chunk only, and that later ones are smaller; halving takes fractions,
-//! so the user gives no grain.
+//! batches, so a chunk follows from the remainder without a record of earlier chunks; halving takes
+//! fractions, so the user gives no grain. The source of `tapered` says only how large the first
+//! chunk is, and that later ones are smaller.
 //!
 //! # Invariants
 //!

@@ -2,8 +2,9 @@
 //!
 //! Two steps: a real number for each program, by the policy ([`shares`]), then whole numbers next
 //! to them that add up and move as few cores as possible. Policies by measured speeds give core by
-//! core instead. With the sum of speeds S and the watts W of all cores so far, a piece of work takes
-//! the time 1/S and the energy W/S. So energy^p · time^(1 − p) is least where S / W^p is greatest.
+//! core instead. With the sum of speeds S and the watts W of all cores so far, a piece of work
+//! takes the time 1/S and the energy W/S. So energy^p · time^(1 − p) is least where S / W^p is
+//! greatest.
 //!
 //! Source: water-filling for shares between a floor and a ceiling; largest remainder for the whole
 //! numbers. Difference: a program that holds one of the two whole numbers next to its share keeps
