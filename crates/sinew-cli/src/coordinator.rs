@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use sinew_console::{Failure, read};
-use sinew_coord::{Coordinator, Decision, Policy, Request, Row, Script, Table};
+use sinew_coord::{Coordinator, Decision, EnergyCounter, Policy, Request, Row, Script, Table};
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
 use crate::printer::Printer;
@@ -22,14 +22,18 @@ use crate::values::milliseconds;
 /// Arguments of `coordinator`.
 #[derive(Debug, Args)]
 pub(crate) struct CoordinatorArgs {
-    /// The policy that divides the cores: equal, proportional, priority, efficiency, contention or
-    /// script [default: script if a script is given, else equal]
+    /// The policy that divides the cores: equal, proportional, priority, efficiency, contention,
+    /// script, energy (the least), energy-delay (the least energy times time) or energy:PERCENT (a
+    /// mix; 0 is the least time) [default: script if a script is given, else equal]
     #[arg(long, value_name = "POLICY")]
     pub(crate) policy: Option<sinew_coord::Policy>,
     /// A script that assigns threads and cores to programs over time, with lines such as "when
     /// second joins first threads 2 cores 0-1" or "at 60 first free"
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
+    /// The folder of the machine's energy counters, for the policies by energy
+    #[arg(long, value_name = "DIR", default_value = EnergyCounter::FOLDER)]
+    pub(crate) powercap: PathBuf,
     /// Milliseconds between two measurements
     #[arg(
         long,
@@ -57,12 +61,18 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
         }
         _ => {}
     }
+    // Opened first: without it there is nothing to coordinate.
+    let counter = policy.uses_power().then(|| EnergyCounter::open(&args.powercap)).transpose();
+    let counter = counter.map_err(|error| failed(&error))?;
     let stop = stop_at_signals()?;
     // Relaxed: nothing is published by it.
     let is_over = || stop.load(Ordering::Relaxed);
     let table = Table::open_default().map_err(|error| failed(&error))?;
     let mut coordinator = Coordinator::start(&table, policy, script.unwrap_or_default())
         .map_err(|error| failed(&error))?;
+    if let Some(counter) = counter {
+        coordinator.measure_energy(counter);
+    }
     let mut printer = Printer::start()?;
     printer.print(format!("policy {policy}, table {}\n", table.path().display()))?;
     let began_ns = table.now_ns();
@@ -74,7 +84,7 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
             printer.print(line(decision, began_ns))?;
         }
         if decisions.iter().any(|decision| decision.changed > 0) {
-            printer.print(shares(&rows))?;
+            printer.print(shares(&rows, coordinator.watts()))?;
         }
         coordinator.wait_unless(version, Duration::from_millis(args.interval_ms), is_over);
     }
@@ -125,10 +135,12 @@ fn line(decision: &Decision, began_ns: u64) -> String {
     )
 }
 
-fn shares(rows: &[Row]) -> String {
+fn shares(rows: &[Row], watts: Option<f64>) -> String {
     let share = |row: &Row| {
         let Row { name, program, grant, .. } = row;
         format!("{name} ({}) {} on {}", program.pid, grant.threads, grant.cores)
     };
-    format!("{:14}{}\n", "", rows.iter().map(share).collect::<Vec<_>>().join("; "))
+    let shares = rows.iter().map(share).collect::<Vec<_>>().join("; ");
+    let watts = watts.map_or_else(String::new, |watts| format!(" ({watts:.1} W)"));
+    format!("{:14}{shares}{watts}\n", "")
 }

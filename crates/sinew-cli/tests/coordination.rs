@@ -164,6 +164,19 @@ fn a_script_is_followed() {
     assert!(coordinator.end_by("INT").success());
 }
 
+/// Catches: a policy by energy that is in force where no energy is counted.
+#[test]
+fn a_coordinator_without_energy_counters_says_so_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("shared");
+    for policy in ["energy", "energy-delay", "energy:30"] {
+        let out = output(&place, &["coordinator", "--policy", policy, "--powercap", "/nowhere"]);
+        let errors = String::from_utf8_lossy(&out.stderr);
+        assert_eq!((out.status.code(), errors.lines().count()), (Some(1), 1), "{errors}");
+        assert!(errors.contains("no energy counter in /nowhere") && !place.exists(), "{errors}");
+    }
+}
+
 /// Catches: a reader that leaves a table or its folder, and one that fails because there is no
 /// table.
 #[test]

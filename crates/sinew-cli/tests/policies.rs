@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::compile::build;
 use common::{coordinator, kill, masks_of, sinew, until};
@@ -117,7 +117,7 @@ impl Place {
     /// The options of a coordinator. The script assigns places that no other policy would.
     fn words(&self, policy: Policy) -> Vec<String> {
         if policy != Policy::Script {
-            return vec!["--policy".to_owned(), policy.name().to_owned()];
+            return common::policy_words(self.folder.path(), policy);
         }
         let (heavy, light) = (self.last(), self.first());
         let text = format!(
@@ -304,4 +304,33 @@ fn a_pool_beside_a_command_does_what_each_policy_promises() {
         });
         assert!(coordinator.end_by("TERM").success());
     }
+}
+
+/// Catches: a program without others that keeps all CPUs although the policy leaves some idle, and
+/// a coordinator that does not read its counters, or loses them when they begin again.
+#[test]
+fn a_lone_pool_leaves_cpus_idle_that_are_not_worth_their_power() {
+    let Some(place) = Place::new() else { return };
+    let all = place.all.len() as u32;
+    let mut pool = common::pool(&place.table(), u64::MAX);
+    let pool = pool.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+    let pool = Team { child: pool.expect("the program"), threads: Arc::default() };
+    let words = place.words(Policy::ENERGY);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let coordinator = coordinator(&place.table(), &words);
+    let counter = common::zone(&place.folder.path().join("powercap"));
+    let (mut last, mut energy_uj) = (Instant::now(), 0.0);
+    until("fewer CPUs for a lone pool", || {
+        let table = Table::open(&place.table()).expect("a table");
+        let Some(row) = pool.row(&table) else { return false };
+        let seconds = std::mem::replace(&mut last, Instant::now()).elapsed().as_secs_f64();
+        energy_uj += seconds * f64::from(row.grant.threads) * 5e6;
+        // The coordinator never reads half of it.
+        let next = counter.with_extension("next");
+        std::fs::write(&next, format!("{:.0}\n", energy_uj % 9e6)).expect("a counter");
+        std::fs::rename(&next, &counter).expect("a counter");
+        let is_there = table.power().is_some() && row.grant.threads == all / 2;
+        is_there && pool_follows(pool.child.id(), &row)
+    });
+    assert!(coordinator.end_by("TERM").success());
 }

@@ -9,7 +9,9 @@ mod common;
 use std::path::Path;
 
 use common::compile::is_deep;
-use common::{Program, coordinator, end, helpers_of, is_stopped, kill, runs, sinew, until};
+use common::{
+    Program, coordinator, end, helpers_of, is_stopped, kill, policy_words, runs, sinew, until,
+};
 use sinew_coord::{FailPoint, Policy, Table};
 
 /// A coordinator, a command with a row, and the state to compare.
@@ -27,9 +29,10 @@ impl Place {
         std::fs::write(&script, "when sh joins sh threads 1\n").expect("a script");
         let place = folder.path().join("shared");
         let words = match policy {
-            Policy::Script => ["--script", script.to_str().expect("a name in UTF-8")],
-            _ => ["--policy", policy.name()],
+            Policy::Script => vec!["--script".to_owned(), script.display().to_string()],
+            _ => policy_words(folder.path(), policy),
         };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let coordinator = coordinator(&place, &words);
         let command = Program::waiting(&place);
         Self { folder, policy, coordinator, command }

@@ -151,7 +151,7 @@ fn top_prints_what_the_rows_say() {
         Coordinator::start(&table, Policy::Script, script).expect("a coordinator");
     let own = OwnSettings { schedule: Some(Schedule::Auto), cores: CpuSet::new() };
     let granted = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: false };
-    let named = LastLoop { schedule: Schedule::Tapered { min: 12345 }, named: true };
+    let named = LastLoop { schedule: Schedule::Guided { min: 12345 }, named: true };
     let loops = [("open", Some(granted)), ("named", Some(named)), ("set", None), ("default", None)];
     let members: Vec<Member> = loops
         .into_iter()

@@ -9,10 +9,13 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use sinew_policy::share::{Event, Meter, Policy, Reading, Script, Step};
+use sinew_policy::share::{
+    Curve, Event, Meter, Policy, PowerMeter, PowerReading, Reading, Script, Step,
+};
 
 use crate::decision::{Decision, Reason};
 use crate::error::Error;
+use crate::powercap::EnergyCounter;
 use crate::process::ProcessId;
 use crate::row::{Peer, Row};
 use crate::sys;
@@ -49,6 +52,10 @@ pub struct Coordinator {
     /// date, and a forged one in the future would hide all later decisions.
     seen: Vec<Decision>,
     measured_ns: u64,
+    energy: Option<EnergyCounter>,
+    power: PowerMeter,
+    /// The last measured power.
+    watts: Option<f64>,
 }
 
 /// The least time between two measurements; over shorter times they are mostly noise.
@@ -70,6 +77,8 @@ struct Seen {
     meter: Meter,
     /// In items a second.
     rate: Option<f64>,
+    /// The items at the last measurement.
+    items: u64,
 }
 
 impl Coordinator {
@@ -91,10 +100,24 @@ impl Coordinator {
             programs: HashMap::new(),
             seen: table.log(),
             measured_ns: 0,
+            energy: None,
+            power: PowerMeter::default(),
+            watts: None,
         };
         coordinator.take_over()?;
         coordinator.script.record(&Event::Start, 0);
         Ok(coordinator)
+    }
+
+    /// Measures the machine's power by this counter from now on, for [`Policy::Energy`]. Under that
+    /// policy without a counter, shares are those of [`Policy::Efficiency`].
+    pub fn measure_energy(&mut self, counter: EnergyCounter) {
+        self.energy = Some(counter);
+    }
+
+    /// The machine's last measured power in watts, if it is known.
+    pub fn watts(&self) -> Option<f64> {
+        self.watts
     }
 
     fn take_over(&self) -> Result<(), Error> {
@@ -199,6 +222,7 @@ impl Coordinator {
             return Ok(());
         }
         self.measured_ns = now;
+        let watts = self.measure_power(state, now)?;
         let mut learned = Vec::new();
         // A stopped program does no work, so it is not measured.
         for row in state.rows.iter().filter(|row| !row.stopped) {
@@ -216,10 +240,11 @@ impl Coordinator {
                 learned.push((row.slot, row.program, curve, seen.meter.effects()));
             }
         }
-        if learned.is_empty() || !matches!(self.policy, Policy::Efficiency | Policy::Contention) {
+        if !self.policy.uses_speeds() || (learned.is_empty() && watts == state.watts) {
             return Ok(());
         }
         self.table.change(Reason::Measured, |state, _| {
+            state.watts = watts;
             for (slot, program, curve, effects) in learned {
                 if let Some(row) = state.find_mut(slot, program) {
                     row.curve = curve;
@@ -231,6 +256,23 @@ impl Coordinator {
             }
             Ok(Change { subject: None, wakes_all: false })
         })
+    }
+
+    /// Measures the machine's power. Returns the watts by the number of busy cores.
+    fn measure_power(&mut self, state: &TableState, at_ns: u64) -> Result<Curve, Error> {
+        let (mut watts, mut cores) = (state.watts, 0);
+        for row in &state.rows {
+            let Some(seen) = self.programs.get_mut(&id_of(row)) else { continue };
+            // A pool alone demands all cores, also without work. Commands report no items.
+            let before = std::mem::replace(&mut seen.items, row.progress);
+            let has_worked = row.progress > before || row.progress == 0 && row.demand > 0;
+            cores += if has_worked && !row.stopped { row.grant.threads } else { 0 };
+        }
+        if let Some(counter) = &mut self.energy {
+            let reading = PowerReading { at_ns, energy_uj: counter.read_uj()?, cores };
+            self.watts = self.power.read(reading, &mut watts).or(self.watts);
+        }
+        Ok(watts)
     }
 
     /// The names of the programs that share a last-level cache with this one.
@@ -310,6 +352,43 @@ mod tests {
             assert_eq!(coordinator.neighbours(&state.rows[0], &state).len(), 1);
             state.rows[1].stopped = false;
             assert_eq!(coordinator.neighbours(&state.rows[0], &state).len(), 2);
+        });
+    }
+
+    /// Catches: a lone program that keeps all cores although they are not worth their power, one
+    /// that is never measured on fewer of them, and watts that count for the wrong number of cores.
+    #[test]
+    fn a_lone_program_has_the_cores_that_are_worth_their_power() {
+        let counters = tempfile::tempdir().unwrap();
+        let zone = counters.path().join("intel-rapl:0");
+        std::fs::create_dir(&zone).unwrap();
+        let write = |file: &str, text: &str| std::fs::write(zone.join(file), text).unwrap();
+        write("name", "package-0\n");
+        write("max_energy_range_uj", "1000000000000\n");
+        write("energy_uj", "0\n");
+        with_table(|table| {
+            let started = Coordinator::start(table, Policy::ENERGY, Script::default());
+            let mut coordinator = started.unwrap();
+            coordinator.measure_energy(EnergyCounter::open(counters.path()).unwrap());
+            let offer = Offer::on("lone", CpuSet::first(CPUS), CPUS as u32);
+            let member = Member::join(table, offer).unwrap();
+            let (mut last_ns, mut energy_uj) = (sys::now_ns(), 0.0);
+            let mut share = member.share();
+            // On two cores it is nearly as fast as on four, and the machine needs half as much.
+            while table.read()[0].curve.points().len() < 2 || share.threads != 2 {
+                let now_ns = sys::now_ns();
+                let seconds = (now_ns - std::mem::replace(&mut last_ns, now_ns)) as f64 / 1e9;
+                share = member.share();
+                let threads = f64::from(share.threads);
+                member.report((seconds * (1e9 + threads * 1e7)) as u64);
+                energy_uj += seconds * threads * 10e6;
+                write("energy_uj", &format!("{energy_uj:.0}\n"));
+                coordinator.step().unwrap();
+            }
+            assert!(share.is_binding() && share.neighbours == 0, "{share:?}");
+            assert!(coordinator.watts().is_some() && table.power().is_some());
+            let (grant, curve) = (&table.read()[0].grant, table.read()[0].curve);
+            assert_eq!((grant.threads, curve.points()[0].cores), (2, 2));
         });
     }
 

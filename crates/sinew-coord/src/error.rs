@@ -37,6 +37,15 @@ pub enum Error {
     Gone,
     /// The parent of this process opened the table; open it again.
     Forked,
+    /// The folder has no energy counter. Use a policy that needs none.
+    NoEnergy(PathBuf),
+    /// An energy counter cannot be read; mostly, only the system's administrator may.
+    Energy {
+        /// The counter's file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
 }
 
 impl Error {
@@ -81,6 +90,19 @@ impl fmt::Display for Error {
             Self::Forked => {
                 f.write_str("the parent process opened the table: open it again after a fork")
             }
+            Self::NoEnergy(folder) => write!(
+                f,
+                "no energy counter in {}: this machine has none, or its host shows it none; use \
+                 another policy",
+                folder.display()
+            ),
+            Self::Energy { path, source } => {
+                let advice = match source.kind() {
+                    io::ErrorKind::PermissionDenied => "run this as root, or let this user read it",
+                    _ => "check it, or use another policy",
+                };
+                write!(f, "cannot read {}: {source}; {advice}", path.display())
+            }
         }
     }
 }
@@ -88,7 +110,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::System { source, .. } => Some(source),
+            Self::System { source, .. } | Self::Energy { source, .. } => Some(source),
             _ => None,
         }
     }

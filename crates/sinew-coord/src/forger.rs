@@ -61,7 +61,9 @@ impl Forger {
     /// A forged state that can be encoded and decoded.
     pub(crate) fn state(&mut self) -> TableState {
         let most = if self.below(100) == 0 { MAX_PROGRAMS as u64 } else { 12 };
-        let mut state = TableState { policy: self.one_of(&Policy::ALL), ..TableState::default() };
+        let mixed = Policy::Energy { percent: self.below(101) as u8 };
+        let policy = if self.chance() { self.one_of(&Policy::ALL) } else { mixed };
+        let mut state = TableState { policy, watts: self.curve(), ..TableState::default() };
         for _ in 0..self.below(most + 1) {
             let slot = self.below(MAX_PROGRAMS as u64) as u32;
             let row = self.row(slot);

@@ -25,7 +25,7 @@
 //! | `table`, `copies`, `lock` | the file: its words, how it is read and changed, its lock |
 //! | `member`, `offer` | a program in the table: its state and two threads; its offer and its share |
 //! | `table_state`, `row`, `decision`, `words` | the contents of the table as values and as words; pure |
-//! | `coordinator` | measured speeds and scripts, which need a clock |
+//! | `coordinator`, `powercap` | measured speeds and scripts, which need a clock; energy counters |
 //! | `table_folder`, `private` | the path of the file, and the checks of its owner and mode |
 //! | `oracle`, `forger` | for tests: forged tables, and the checks that every table must pass |
 //! | `fail_point` | for tests: the points at which a program dies |
@@ -58,6 +58,7 @@ mod member;
 mod offer;
 #[cfg(any(test, feature = "fuzzing"))]
 mod oracle;
+mod powercap;
 #[cfg(target_os = "linux")]
 mod private;
 #[cfg(not(target_os = "linux"))]
@@ -94,10 +95,11 @@ pub use offer::{Offer, Share};
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub use oracle::check_image;
+pub use powercap::EnergyCounter;
 pub use process::ProcessId;
 pub use row::{Name, OwnSettings, Row, WEIGHTS};
 pub use sinew_cpus::CpuSet;
-pub use sinew_policy::share::{LastLoop, MAX_CORES, Policy, Request};
+pub use sinew_policy::share::{LastLoop, MAX_CORES, Policy, Power, Request};
 pub use sinew_policy::share::{Script, ScriptError};
 pub use table::Table;
 pub use table_folder::{FOLDER_VARIABLE, default_folder};

@@ -131,7 +131,8 @@ pub struct Share {
     pub epoch: u64,
     /// The number of other programs.
     pub neighbours: usize,
-    /// Whether a script requests these threads or cores. Then they hold without neighbours, too.
+    /// Whether a script requests these threads or cores, or the policy may leave cores idle. Then
+    /// they hold without neighbours, too.
     pub requested: bool,
 }
 

@@ -68,6 +68,7 @@ pub(crate) fn honest() -> TableState {
     }
     state.compute_shares(&Layout::flat(CPUS));
     let subject = state.rows[0].clone();
+    state.watts.learn(5, 30.0);
     state.log_decision(7, 100, Reason::Arrived, Some(&subject), 3);
     state.memory.push((subject.name, subject.curve));
     state
@@ -169,7 +170,7 @@ mod tests {
         let state = honest();
         let mut words = changed(&[]);
         assert_eq!(TableState::decode(&words), Some(state));
-        // The policy; there are six.
+        // The policy; there are seven.
         words = changed(&[3, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
         fit_checksum(&mut words);
         assert_eq!((words[3], TableState::decode(&words)), (9, None));

@@ -55,7 +55,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use sinew_policy::share::{LastLoop, Layout, Place, Policy, Request};
+use sinew_policy::share::{LastLoop, Layout, Place, Policy, Power, Request};
 use sinew_sync::lock::Mutex;
 use sinew_sync::statics::Ordering;
 
@@ -74,7 +74,7 @@ use crate::table_folder;
 use crate::table_state::TableState;
 
 /// Version of the layout and of the kind of lock; a part of the file's name.
-const LAYOUT: u64 = 4;
+const LAYOUT: u64 = 5;
 const MAGIC: u64 = u64::from_le_bytes(*b"sinewtbl");
 
 /// Files that may lose their name one after the other before a change gives up.
@@ -211,6 +211,11 @@ impl Table {
     /// The policy in force.
     pub fn policy(&self) -> Policy {
         self.snapshot().policy
+    }
+
+    /// The machine's power, if a coordinator has measured it for [`Policy::Energy`].
+    pub fn power(&self) -> Option<Power> {
+        Power::through(&self.snapshot().watts)
     }
 
     /// The number of publications. Every decision and every changed row raises it.

@@ -11,7 +11,7 @@
 //!   keeps every invariant of states.
 
 use sinew_cpus::CpuSet;
-use sinew_policy::share::{Curve, Effects, Grant, Layout, Policy, Program, decide};
+use sinew_policy::share::{Curve, Effects, Grant, Layout, Policy, Power, Program, decide};
 
 use crate::decision::{Decision, Reason};
 use crate::process::ProcessId;
@@ -24,7 +24,7 @@ pub(crate) const DECISIONS: usize = 64;
 /// Programs whose speed the table remembers.
 pub(crate) const REMEMBERED: usize = 64;
 
-const HEAD_WORDS: usize = 16;
+const HEAD_WORDS: usize = 24;
 const MEMORY_WORDS: usize = 12;
 /// The most words that a state takes.
 pub(crate) const STATE_WORDS: usize =
@@ -37,6 +37,8 @@ pub(crate) struct TableState {
     pub(crate) version: u64,
     pub(crate) policy: Policy,
     pub(crate) coordinator: Option<ProcessId>,
+    /// The machine's watts by the number of busy cores: see [`Power::through`].
+    pub(crate) watts: Curve,
     pub(crate) rows: Vec<Row>,
     /// The oldest first.
     pub(crate) log: Vec<Decision>,
@@ -52,8 +54,9 @@ impl TableState {
         out.put(0);
         out.put(0);
         out.put(self.version);
-        out.put(Policy::ALL.iter().position(|&policy| policy == self.policy).unwrap_or(0) as u64);
+        out.put(self.policy.code());
         write_process(self.coordinator, &mut out);
+        write_curve(&self.watts, &mut out);
         out.pair(self.rows.len() as u32, self.log.len() as u32);
         out.put(self.memory.len() as u64);
         self.rows.iter().for_each(|row| row.encode(&mut out));
@@ -80,8 +83,9 @@ impl TableState {
 
     fn read(words: &mut Reader<'_>) -> Option<Self> {
         let version = words.take()?;
-        let policy = *Policy::ALL.get(usize::try_from(words.take()?).ok()?)?;
+        let policy = Policy::from_code(words.take()?)?;
         let coordinator = read_process(words)?;
+        let watts = read_curve(words)?;
         let (rows, log) = words.pair()?;
         let memory = words.small(REMEMBERED as u32)?;
         if rows as usize > MAX_PROGRAMS || log as usize > DECISIONS {
@@ -94,6 +98,7 @@ impl TableState {
             version,
             policy,
             coordinator,
+            watts,
             log,
             memory: memory.collect::<Option<_>>()?,
             rows,
@@ -180,7 +185,8 @@ impl TableState {
     /// Computes all shares again. Returns the slots whose share changed.
     pub(crate) fn compute_shares(&mut self, layout: &Layout) -> Vec<u32> {
         let programs: Vec<Program> = self.rows.iter().map(Row::as_program).collect();
-        let grants = decide(self.policy, layout, &programs, &self.effects());
+        let power = Power::through(&self.watts);
+        let grants = decide(self.policy, layout, &programs, &self.effects(), power);
         let mut changed = Vec::new();
         for (row, grant) in self.rows.iter_mut().zip(grants) {
             let asked = row.request.as_ref().and_then(|request| request.schedule);

@@ -123,7 +123,7 @@ fn forge_while_members_run(policy: Policy) {
     let strangers = [Stranger::start(), Stranger::start()];
     let before: Vec<String> = strangers.iter().map(Stranger::mask).collect();
     let claimed: Vec<ProcessId> = strangers.iter().map(Stranger::process).collect();
-    let mut forger = Forger::new(policy as u64, claimed);
+    let mut forger = Forger::new(policy.code(), claimed);
     for round in 0..rounds() / Policy::ALL.len() {
         forger.publish_forged(&table);
         if round % 8 == 0 {

@@ -8,11 +8,12 @@
 //! The arithmetic of the other schedules is in [`affinity`](crate::affinity),
 //! [`weighted`](crate::weighted) and [`split`](crate::split).
 //!
-//! Source: guided self-scheduling (Polychronopoulos and Kuck) for [`tapered`], factoring (Hummel,
-//! Schonberg and Flynn) for [`factoring`], lazy binary splitting (Tzannes and others) for
-//! [`Halving`]. Differences: the length alone fixes factoring's batches, so a chunk follows from
-//! the remainder without a record of earlier chunks; halving takes fractions, so the user gives no
-//! grain.
+//! Source: guided self-scheduling (Polychronopoulos and Kuck) for [`guided`], factoring (Hummel,
+//! Schonberg and Flynn) for [`factoring`], plastic skeletons (Jenkins) for [`tapered`], lazy binary
+//! splitting (Tzannes and others) for [`Halving`]. Differences: the length alone fixes factoring's
+//! batches, so a chunk follows from the remainder without a record of earlier chunks; halving takes
+//! fractions, so the user gives no grain. The source of `tapered` says only how large the first
+//! chunk is, and that later ones are smaller.
 //!
 //! # Invariants
 //!
@@ -84,7 +85,7 @@ pub const TAPER: usize = 2;
 /// The next chunk with `remaining` iterations left for `workers`: `1/(divisor · workers)` of them,
 /// at least `min`.
 #[inline]
-pub fn tapered(remaining: usize, workers: usize, divisor: usize, min: usize) -> usize {
+pub fn guided(remaining: usize, workers: usize, divisor: usize, min: usize) -> usize {
     let part = divisor.saturating_mul(workers).max(1);
     remaining.div_ceil(part).max(min).max(1).min(remaining)
 }
@@ -106,14 +107,28 @@ pub fn factoring(n: usize, remaining: usize, workers: usize, min: usize) -> usiz
     chunk.min(remaining - next_batch.min(remaining - 1)).max(min).max(1).min(remaining)
 }
 
+/// The next chunk of a loop of `n` iterations, `remaining` of them left: the first one has `first`,
+/// and the others shrink with what remains.
+#[inline]
+pub fn tapered(n: usize, remaining: usize, first: usize) -> usize {
+    let (n, first) = (n.max(1), first.clamp(1, n.max(1)));
+    let part = match first.checked_mul(remaining) {
+        Some(product) => product.div_ceil(n),
+        // No more than `remaining`, since `first` is no more than `n`.
+        None => (first as u128 * remaining as u128).div_ceil(n as u128) as usize,
+    };
+    part.min(remaining)
+}
+
 /// The next chunk by a rule, for a loop of `n` iterations with `remaining` left and `workers`
 /// workers.
 #[inline]
 pub fn next_chunk(rule: ChunkRule, n: usize, remaining: usize, workers: usize) -> usize {
     match rule {
         ChunkRule::Fixed(chunk) => chunk.max(1).min(remaining),
-        ChunkRule::Guided(min) => tapered(remaining, workers, TAPER, min),
+        ChunkRule::Guided(min) => guided(remaining, workers, TAPER, min),
         ChunkRule::Factoring(min) => factoring(n, remaining, workers, min),
+        ChunkRule::Tapered(first) => tapered(n, remaining, first),
     }
 }
 
@@ -253,19 +268,37 @@ mod tests {
         /// Catches: an empty chunk (an endless loop), one beyond the end, one below the minimum,
         /// one that grows.
         #[test]
-        fn tapered_chunks_shrink_and_end(
+        fn guided_chunks_shrink_and_end(
             n in 0..100_000_usize,
             workers in 1..70_usize,
             min in 1..50_usize,
         ) {
             let (mut remaining, mut last) = (n, usize::MAX);
             while remaining > 0 {
-                let chunk = tapered(remaining, workers, TAPER, min);
+                let chunk = guided(remaining, workers, TAPER, min);
                 prop_assert!(chunk >= 1 && chunk <= remaining && chunk <= last);
                 prop_assert!(chunk >= min || chunk == remaining);
                 prop_assert!(chunk <= min.max(remaining.div_ceil(TAPER * workers)));
                 (remaining, last) = (remaining - chunk, chunk);
             }
+        }
+
+        /// Catches: a first chunk of another size than the user's, one that grows, an empty one (an
+        /// endless loop), and an end of large chunks.
+        #[test]
+        fn tapered_chunks_begin_with_the_first_and_shrink_to_one(
+            n in 1..100_000_usize,
+            first in prop_oneof![1..1_000_usize, huge()],
+        ) {
+            let mut remaining = n;
+            let (mut last, mut chunks) = (first.min(n), 0);
+            prop_assert_eq!(tapered(n, n, first), last);
+            while remaining > 0 {
+                let chunk = tapered(n, remaining, first);
+                prop_assert!(chunk >= 1 && chunk <= remaining && chunk <= last);
+                (remaining, last, chunks) = (remaining - chunk, chunk, chunks + 1);
+            }
+            prop_assert!(last == 1 || chunks == 1, "the last one has {last}");
         }
 
         /// Catches: batches that are not half of the rest, unequal chunks in a batch, and
@@ -361,8 +394,11 @@ mod tests {
         ) {
             let (n, remaining) = (n.max(remaining), n.min(remaining));
             let sizes = [Halving::new(n, workers), Halving::with_grain(min)];
-            let chunks =
-                [tapered(remaining, workers, TAPER, min), factoring(n, remaining, workers, min)];
+            let chunks = [
+                guided(remaining, workers, TAPER, min),
+                factoring(n, remaining, workers, min),
+                tapered(n, remaining, min),
+            ];
             let of_halving = |sizes: Halving| [sizes.piece(remaining), sizes.stolen(remaining)];
             let pieces = chunks.into_iter().chain(sizes.into_iter().flat_map(of_halving));
             for (number, piece) in pieces.enumerate() {

@@ -25,8 +25,9 @@ pub enum Schedule {
         /// Iterations per chunk, at least 1.
         chunk: usize,
     },
-    /// Chunks that shrink with the remainder: large ones first, small ones to balance the end.
-    Tapered {
+    /// Guided self-scheduling, as in OpenMP: each chunk is a fraction of the remainder for each
+    /// worker. Large ones first, small ones to balance the end.
+    Guided {
         /// Iterations of the smallest chunk, at least 1.
         min: usize,
     },
@@ -63,6 +64,12 @@ pub enum Schedule {
     /// The best schedule found for this call site: the first runs of a millisecond or more try
     /// several, see [`auto`](crate::auto). For loops that run repeatedly.
     Auto,
+    /// Chunks that begin with `first` iterations and shrink in proportion to the remainder, down to
+    /// single ones. Twice as many workers do not change the sizes, unlike with `Guided`.
+    Tapered {
+        /// Iterations of the first chunk, at least 1; all of them in a shorter loop.
+        first: usize,
+    },
 }
 
 /// A schedule: its name, the word for the number that may follow it, and itself with a number.
@@ -73,7 +80,7 @@ type Line = (&'static str, Option<&'static str>, fn(usize) -> Schedule);
 static TABLE: &[Line] = &[
     ("static", None, |_| Schedule::Static),
     ("dynamic", Some("CHUNK"), |chunk| Schedule::Dynamic { chunk }),
-    ("tapered", Some("MIN"), |min| Schedule::Tapered { min }),
+    ("guided", Some("MIN"), |min| Schedule::Guided { min }),
     ("factoring", Some("MIN"), |min| Schedule::Factoring { min }),
     ("stealing", None, |_| Schedule::Stealing),
     ("affinity", None, |_| Schedule::Affinity),
@@ -81,6 +88,7 @@ static TABLE: &[Line] = &[
     ("simple", Some("GRAIN"), |grain| Schedule::Simple { grain }),
     ("adaptive", Some("GRAIN"), |grain| Schedule::Adaptive { grain }),
     ("auto", None, |_| Schedule::Auto),
+    ("tapered", Some("FIRST"), |first| Schedule::Tapered { first }),
 ];
 
 /// The way in which a schedule hands out iterations, with its number.
@@ -106,15 +114,17 @@ pub enum Mechanism {
     Tuned,
 }
 
-/// The sizes of chunks from one counter. Every number is a least size; 0 counts as 1.
+/// The sizes of chunks from one counter. A number of 0 counts as 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkRule {
     /// All chunks have this size.
     Fixed(usize),
-    /// A fixed fraction of what remains, at every chunk.
+    /// A fixed fraction of what remains for each worker, and at least this.
     Guided(usize),
-    /// Half of what remains in one batch of equal chunks.
+    /// Half of what remains in one batch of equal chunks of at least this.
     Factoring(usize),
+    /// This at first, and then in proportion to what remains.
+    Tapered(usize),
 }
 
 /// The contents of a memory of earlier runs.
@@ -142,8 +152,9 @@ impl Mechanism {
         match schedule {
             Schedule::Static => Self::Shares,
             Schedule::Dynamic { chunk } => Self::Counter(ChunkRule::Fixed(chunk)),
-            Schedule::Tapered { min } => Self::Counter(ChunkRule::Guided(min)),
+            Schedule::Guided { min } => Self::Counter(ChunkRule::Guided(min)),
             Schedule::Factoring { min } => Self::Counter(ChunkRule::Factoring(min)),
+            Schedule::Tapered { first } => Self::Counter(ChunkRule::Tapered(first)),
             Schedule::Stealing => Self::Ranges,
             Schedule::Affinity => Self::Partition(Feedback::Owners),
             Schedule::Weighted => Self::Partition(Feedback::Speeds),
@@ -153,12 +164,15 @@ impl Mechanism {
         }
     }
 
-    /// Its least chunk or its grain, if it has one.
+    /// Its chunk, least or first chunk, or its grain, if it has one.
     #[inline]
     pub const fn number(self) -> Option<usize> {
         match self {
             Self::Counter(
-                ChunkRule::Fixed(number) | ChunkRule::Guided(number) | ChunkRule::Factoring(number),
+                ChunkRule::Fixed(number)
+                | ChunkRule::Guided(number)
+                | ChunkRule::Factoring(number)
+                | ChunkRule::Tapered(number),
             )
             | Self::Joins { grain: number, .. } => Some(number),
             Self::Shares | Self::Ranges | Self::Partition(_) | Self::Tuned => None,
@@ -184,7 +198,7 @@ impl Schedule {
         crate::named::in_words(&forms)
     }
 
-    /// Its chunk, least chunk or grain, if it has one.
+    /// Its chunk, least or first chunk, or its grain, if it has one.
     #[inline]
     pub const fn number(self) -> Option<usize> {
         Mechanism::of(self).number()
@@ -329,13 +343,17 @@ mod tests {
         let codes = Schedule::every(7).map(Schedule::code);
         assert!(codes.enumerate().all(|(place, (code, _))| usize::from(code) == place + 1));
         assert_eq!(Schedule::Static.code(), (1, 0));
+        assert_eq!(Schedule::Guided { min: 9 }.code(), (3, 9));
         assert_eq!(Schedule::Auto.code(), (10, 0));
+        assert_eq!(Schedule::Tapered { first: 9 }.code(), (11, 9));
     }
 
     #[test]
     fn the_usage_names_every_schedule() {
         let usage = Schedule::usage();
-        assert!(usage.starts_with("static, dynamic:CHUNK, ") && usage.ends_with(" or auto"));
+        assert!(
+            usage.starts_with("static, dynamic:CHUNK, ") && usage.ends_with(" or tapered:FIRST")
+        );
         assert!(Schedule::every(1).all(|schedule| {
             let text = schedule.to_string();
             usage.contains(text.split(':').next().expect("a name"))
@@ -367,7 +385,8 @@ mod tests {
         assert!(error("tapered:x").contains("`tapered:x`"));
         assert!(error("static:4").contains("`static:4` takes no number"));
         assert!(error("").contains("`` is not a schedule"));
-        assert_eq!("Tapered".parse(), Ok(Schedule::Tapered { min: 1 }));
+        assert_eq!("Tapered:9".parse(), Ok(Schedule::Tapered { first: 9 }));
+        assert_eq!("guided".parse(), Ok(Schedule::Guided { min: 1 }));
         assert!(Schedule::Factoring { min: 0 }.check().is_err());
     }
 }

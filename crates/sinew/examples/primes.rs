@@ -9,8 +9,8 @@ fn is_prime(n: u64) -> bool {
 }
 
 fn main() {
-    // The later numbers take longer. `Tapered` begins with large pieces and ends with small ones.
-    let numbers = over(0..2_000_000_u64).schedule(Schedule::Tapered { min: 256 });
+    // The later numbers take longer. `Guided` begins with large pieces and ends with small ones.
+    let numbers = over(0..2_000_000_u64).schedule(Schedule::Guided { min: 256 });
     let (count, metrics) = numbers.metrics().filter(|n| is_prime(*n)).count();
     assert_eq!(count, 148_933);
 

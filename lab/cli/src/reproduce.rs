@@ -25,7 +25,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Run the experiments listed in this TOML file: [[experiment]] with name, size, threads,
-    /// repeat, seed and out; [defaults] for all of them
+    /// repeat, seed, out and parameters, as `parameters = { tasks = 5000 }`; [defaults] for all
     #[arg(
         long,
         value_name = "FILE",

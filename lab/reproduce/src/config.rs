@@ -11,6 +11,7 @@
 //! name = "plastic-schedules"
 //! threads = [1, 2]          # 1 is always among them
 //! repeat = 10
+//! parameters = { tasks = 5000, chunk = 50 }   # in place of those of the size
 //!
 //! [[experiment]]            # once more, in another place
 //! name = "plastic-schedules"
@@ -28,6 +29,7 @@ use serde::Deserialize;
 use crate::catalogue::find;
 use crate::experiment::Experiment;
 use crate::failure::Failure;
+use crate::parameters::Values;
 use crate::setting::{Scale, Setting};
 
 /// The default folder of results.
@@ -64,7 +66,7 @@ struct Conditions {
     out: Option<PathBuf>,
 }
 
-/// A run: its name, and the [`Conditions`], which are written beside it.
+/// A run: its name and its parameters, and the [`Conditions`], which are written beside them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -74,6 +76,8 @@ struct Entry {
     repeat: Option<NonZeroUsize>,
     seed: Option<u64>,
     out: Option<PathBuf>,
+    #[serde(default)]
+    parameters: Values,
 }
 
 /// Reads a file, for a machine on which this process may use `processors`.
@@ -125,7 +129,7 @@ impl Entry {
         defaults: &Conditions,
         processors: usize,
     ) -> Result<Queued, String> {
-        let Self { name, size, threads, repeat, seed, out } = self;
+        let Self { name, size, threads, repeat, seed, out, parameters } = self;
         let experiment = find(&name).ok_or_else(|| {
             format!(
                 "experiment {number}: there is no `{name}`; `sinew-lab reproduce --list` says \
@@ -133,6 +137,9 @@ impl Entry {
                  there are"
             )
         })?;
+        parameters
+            .check(experiment.parameters)
+            .map_err(|why| format!("experiment {number}, `{name}`: {why}"))?;
         let scale = size.or(defaults.size).unwrap_or_default();
         let usual = Setting::new(scale, processors);
         let threads: Vec<usize> = threads
@@ -146,7 +153,8 @@ impl Entry {
             repeat.or(defaults.repeat).map_or(experiment.usual_repeat(scale), NonZeroUsize::get);
         let seed = seed.or(defaults.seed).unwrap_or(usual.seed);
         let out = out.or_else(|| defaults.out.clone()).unwrap_or_else(|| OUT.into());
-        Ok(Queued { experiment, setting: Setting { repeat, seed, ..usual.workers(&threads) }, out })
+        let setting = Setting { repeat, seed, parameters, ..usual.workers(&threads) };
+        Ok(Queued { experiment, setting, out })
     }
 }
 
@@ -186,13 +194,36 @@ mod tests {
             out = 'there'";
         let queued = parse(text, 8).unwrap();
         let [first, second] = &queued[..] else { panic!("{} runs", queued.len()) };
-        let quick = Setting { scale: Scale::Quick, threads: vec![1, 2], repeat: 1, seed: 1 };
+        let usual = |scale| Setting { repeat: 1, ..Setting::new(scale, 2) };
+        let quick = Setting { threads: vec![1, 2], ..usual(Scale::Quick) };
         assert_eq!((&first.setting, first.out.as_path()), (&quick, Path::new("here")));
-        let full = Setting { scale: Scale::Full, threads: vec![1, 2, 4], repeat: 3, seed: 9 };
+        let (threads, repeat, seed) = (vec![1, 2, 4], 3, 9);
+        let full = Setting { threads, repeat, seed, ..usual(Scale::Full) };
         assert_eq!((&second.setting, second.out.as_path()), (&full, Path::new("there")));
         assert_eq!(place(second), Path::new("there/plastic-metrics"));
         let usual = parse("[[experiment]]\nname = 'plastic-metrics'", 2).unwrap();
         assert_eq!((usual[0].setting.repeat, usual[0].out.as_path()), (5, Path::new(OUT)));
+    }
+
+    /// Catches: parameters of one run that another one has, and a size that hides them.
+    #[test]
+    fn the_parameters_of_a_run_replace_the_numbers_of_its_size() {
+        let text = "
+            [[experiment]]
+            name = 'plastic-switching'
+            parameters = { tasks = [70, 80], repeats = 3 }
+            [[experiment]]
+            name = 'plastic-metrics'
+            [experiment.parameters]
+            tasks = 90
+            chunk = 5";
+        let queued = parse(text, 2).unwrap();
+        let size = |at: usize| queued[at].experiment.size(&queued[at].setting);
+        assert_eq!(size(0), "default: 70, 80 tasks of 3 repeats, chunks of 1000");
+        assert_eq!(size(1), "default: 90 tasks of 2000 repeats, chunks of 5");
+        let blocks = queued[0].experiment.blocks(&queued[0].setting);
+        let names: Vec<&str> = blocks.iter().map(|block| block.name.as_str()).collect();
+        assert_eq!(names, ["70 tasks", "80 tasks"]);
     }
 
     /// Catches: a file that is misread in silence, and a complaint that does not say where.
@@ -217,6 +248,15 @@ mod tests {
                 "[[experiment]]\nname = 'plastic-metrics'\nsize = 'tiny'",
                 "line 3: unknown variant `tiny`",
             ),
+            (
+                "[[experiment]]\nname = 'plastic-metrics'\nparameters = { task = 1 }",
+                "experiment 1, `plastic-metrics`: it has no parameter `task`; it has `tasks`,",
+            ),
+            (
+                "[[experiment]]\nname = 'wool-table1'\nparameters = { tasks = 1 }",
+                "it has no parameters",
+            ),
+            ("[[experiment]]\nname = 'wool-table1'\nparameters = { tasks = 'x' }", "line 3: "),
             ("[defaults]\nseed = -1", "line 2: "),
             ("[[experiment", "line 1: "),
             (

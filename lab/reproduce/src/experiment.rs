@@ -8,6 +8,7 @@
 use std::fmt;
 
 use crate::failure::Failure;
+use crate::parameters::Parameter;
 use crate::report::Part;
 use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
@@ -16,6 +17,8 @@ use crate::setting::{Scale, Setting};
 pub struct Experiment {
     /// Its name and its source.
     pub about: About,
+    /// The parameters that a file may give.
+    pub parameters: &'static [Parameter],
     size: Box<dyn Fn(&Setting) -> String>,
     blocks: Box<Blocks>,
     report: Box<Report>,
@@ -32,7 +35,13 @@ impl Experiment {
         report: impl Fn(&Results, &Setting) -> Vec<Part> + 'static,
     ) -> Self {
         let size = |setting: &Setting| setting.scale.to_string();
-        Self { about, size: Box::new(size), blocks: Box::new(blocks), report: Box::new(report) }
+        let (size, blocks, report) = (Box::new(size), Box::new(blocks), Box::new(report));
+        Self { about, parameters: &[], size, blocks, report }
+    }
+
+    /// The same with these parameters.
+    pub(crate) fn with_parameters(self, parameters: &'static [Parameter]) -> Self {
+        Self { parameters, ..self }
     }
 
     /// The same with more words about the size of its problems than the name of the scale.

@@ -25,6 +25,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::origin::Origin;
 use crate::page::{Page, Progress};
+use crate::parameters::Values;
 use crate::report::{Part, svg};
 use crate::results::Results;
 
@@ -49,6 +50,8 @@ struct Meta<'a> {
     threads: &'a [usize],
     repeat: usize,
     seed: u64,
+    #[serde(skip_serializing_if = "Values::is_empty")]
+    parameters: &'a Values,
     origin: &'a Origin,
     files: Vec<String>,
 }
@@ -153,6 +156,7 @@ fn meta<'a>(page: &Page<'a>, files: Vec<String>) -> Meta<'a> {
         threads: &page.setting.threads,
         repeat: page.setting.repeat,
         seed: page.setting.seed,
+        parameters: &page.setting.parameters,
         origin: page.origin,
         files,
     }

@@ -26,7 +26,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `experiment`, `catalogue` | what an experiment is; all of them |
-//! | [`config`] | several experiments, queued from a file |
+//! | [`config`], `parameters` | several experiments, queued from a file; their parameters |
 //! | `setting`, `origin` | under which conditions it is run, and on which machine |
 //! | `runner`, `results`, `statistics` | how it is run, and what may be asked about what came out |
 //! | `report/`, `page` | tables and plots; the whole report as text |
@@ -51,6 +51,7 @@ mod openskel;
 mod origin;
 mod page;
 pub mod paper;
+mod parameters;
 mod plastic;
 pub mod process;
 mod queues;
@@ -69,6 +70,7 @@ pub use failure::Failure;
 pub use file::ResultFile;
 pub use openskel::{Chosen, Compared, Effort, Oracle, Summary, averages, search_size};
 pub use origin::Origin;
+pub use parameters::{Parameter, Values};
 pub use plastic::{PROGRAM, run_program};
 pub use results::{Labels, Metrics, Results, Sample, Which};
 pub use session::{Outcome, reproduce};

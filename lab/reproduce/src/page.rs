@@ -111,7 +111,7 @@ impl Page<'_> {
     }
 
     fn conditions(&self) -> Vec<String> {
-        let Setting { threads, repeat, seed, .. } = self.setting;
+        let Setting { threads, repeat, seed, parameters, .. } = self.setting;
         let size = self.size;
         let threads: Vec<String> = threads.iter().map(usize::to_string).collect();
         let mut lines = self.origin.lines();
@@ -120,6 +120,9 @@ impl Page<'_> {
              turn, shuffled with seed {seed})",
             threads.join(", ")
         ));
+        if !parameters.is_empty() {
+            lines.push(format!("parameters: {parameters}"));
+        }
         lines
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use crate::parameters::Values;
+
 /// The size of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -45,12 +47,15 @@ pub struct Setting {
     pub repeat: usize,
     /// Decides the order of the runs.
     pub seed: u64,
+    /// Numbers that replace those of the size.
+    pub parameters: Values,
 }
 
 impl Setting {
     /// Everything at its default, on a machine on which this process may use `processors`.
     pub fn new(scale: Scale, processors: usize) -> Self {
-        Self { scale, threads: worker_counts(processors), repeat: scale.pick(1, 5, 5), seed: 1 }
+        let (threads, repeat) = (worker_counts(processors), scale.pick(1, 5, 5));
+        Self { scale, threads, repeat, seed: 1, parameters: Values::default() }
     }
 
     /// The same with these numbers of workers and 1, if there are any.
@@ -63,6 +68,11 @@ impl Setting {
         threads.sort_unstable();
         threads.dedup();
         Self { threads, ..self }
+    }
+
+    /// The value for its scale: quick, default or full.
+    pub(crate) fn pick<T>(&self, [quick, default, full]: [T; 3]) -> T {
+        self.scale.pick(quick, default, full)
     }
 
     /// The largest number of workers.

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let machine =
         sinew_sim::machine(arguments.get(2).map_or("package:2 l3:2 core:8", String::as_str))?;
     let mix = Mix::random(programs, machines * machine.pus().len(), 1);
-    for policy in Policy::ALL {
+    for policy in Policy::ALL.into_iter().filter(|policy| !policy.uses_power()) {
         let begin = Instant::now();
         let report =
             Cluster { policy, script: Mix::script(), ..Cluster::new(machine.clone(), machines) }

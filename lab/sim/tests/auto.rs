@@ -52,7 +52,7 @@ impl Program {
         let time = run.run(&self.costs).unwrap().time as f64 / NS as f64;
         let strays = matches!(
             schedule,
-            Schedule::Dynamic { .. } | Schedule::Tapered { .. } | Schedule::Factoring { .. }
+            Schedule::Dynamic { .. } | Schedule::Guided { .. } | Schedule::Factoring { .. }
         );
         if matches!(self.kind, Kind::MemoryBound) && strays { 1.4 * time } else { time }
     }
@@ -76,7 +76,7 @@ impl Program {
             "dynamic:16",
             "dynamic:64",
             "dynamic:1024",
-            "tapered:1",
+            "guided:1",
             "factoring:1",
             "stealing",
         ];

@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
-use sinew_coord::FOLDER_VARIABLE;
+use sinew_coord::{FOLDER_VARIABLE, Policy};
 
 /// The command, with its table in `folder`.
 pub(crate) fn sinew(folder: &Path, words: &[&str]) -> Command {
@@ -22,6 +22,30 @@ pub(crate) fn sinew(folder: &Path, words: &[&str]) -> Command {
         command.env_remove(name);
     }
     command
+}
+
+/// The options of a coordinator with this policy. The energy counters stand still, and are below
+/// `folder`.
+pub(crate) fn policy_words(folder: &Path, policy: Policy) -> Vec<String> {
+    let words = vec!["--policy".to_owned(), policy.to_string()];
+    if !policy.uses_power() {
+        return words;
+    }
+    let powercap = folder.join("powercap");
+    zone(&powercap);
+    [words, vec!["--powercap".to_owned(), powercap.display().to_string()]].concat()
+}
+
+/// Makes the counter of a package below `powercap`, if there is none; returns its file.
+pub(crate) fn zone(powercap: &Path) -> PathBuf {
+    let zone = powercap.join("intel-rapl:0");
+    std::fs::create_dir_all(&zone).expect("a folder");
+    for (file, text) in
+        [("name", "package-0\n"), ("max_energy_range_uj", "9000000\n"), ("energy_uj", "0\n")]
+    {
+        std::fs::write(zone.join(file), text).expect("a file");
+    }
+    zone.join("energy_uj")
 }
 
 /// The example of this name.

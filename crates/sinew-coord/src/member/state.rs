@@ -277,7 +277,8 @@ impl MemberState {
 
     fn take_share(&self, row: &Row, state: &TableState) {
         let neighbours = state.rows.len() - 1;
-        let requested = row.request.as_ref().is_some_and(|request| state.policy.follows(request));
+        let requested = state.policy.uses_power()
+            || row.request.as_ref().is_some_and(|request| state.policy.follows(request));
         let listeners = self.listeners.lock();
         let mut share = self.share.lock();
         let epoch = share.epoch + 1;

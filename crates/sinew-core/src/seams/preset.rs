@@ -137,10 +137,10 @@ mod tests {
         assert_eq!(preset.get(), Some(Schedule::Auto));
         preset.grant(None);
         assert_eq!(preset.get(), None);
-        preset.set(Some(Schedule::Tapered { min: usize::MAX }));
-        assert!(matches!(preset.get(), Some(Schedule::Tapered { min }) if min >= 1 << 54));
+        preset.set(Some(Schedule::Guided { min: usize::MAX }));
+        assert!(matches!(preset.get(), Some(Schedule::Guided { min }) if min >= 1 << 54));
         preset.grant(Some(Schedule::Static));
-        assert_eq!(preset.chosen(), Some(Schedule::Tapered { min: usize::MAX }));
+        assert_eq!(preset.chosen(), Some(Schedule::Guided { min: usize::MAX }));
         preset.set(None);
         assert_eq!(preset.chosen(), None);
     }

@@ -165,7 +165,7 @@ fn loom_dynamic_can_be_closed_at_any_moment() {
 /// Catches: the same for chunks that are claimed by a compare-and-swap.
 #[test]
 fn loom_tapered_can_be_closed_at_any_moment() {
-    closed_meanwhile(Schedule::Tapered { min: 1 });
+    closed_meanwhile(Schedule::Guided { min: 1 });
 }
 
 fn two_thieves_with_one_number() {

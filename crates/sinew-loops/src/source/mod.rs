@@ -141,7 +141,11 @@ impl Source {
     /// The maximum number of participants that can all get some iterations.
     #[inline]
     pub fn pieces(schedule: Schedule, n: usize) -> usize {
-        schedule.number().map_or(n, |number| n.div_ceil(number.max(1)))
+        match Mechanism::of(schedule) {
+            // Single iterations may follow the first chunk.
+            Mechanism::Counter(ChunkRule::Tapered(first)) => (n - n.min(first)).max(1).min(n),
+            mechanism => mechanism.number().map_or(n, |number| n.div_ceil(number.max(1))),
+        }
     }
 
     /// The next range for the participant with number `slot`; `None` if it can only

@@ -1,4 +1,4 @@
-//! Chunks that shrink with what remains: guided self-scheduling and factoring.
+//! Chunks that shrink with what remains: guided self-scheduling, factoring and tapered chunks.
 //!
 //! One word holds the next iteration, from which the rules compute the size of the next chunk. So
 //! a claim is one compare-and-swap.

@@ -256,7 +256,10 @@ fn dynamic_chunks_have_the_size_that_was_asked_for() {
     let claimed: Vec<_> = std::iter::from_fn(|| source.claim(0)).collect();
     assert_eq!(claimed, [0..4, 4..8, 8..10]);
     assert_eq!(Source::pieces(Schedule::Dynamic { chunk: 4 }, 10), 3);
-    assert_eq!(Source::pieces(Schedule::Tapered { min: 10 }, 10), 1);
+    assert_eq!(Source::pieces(Schedule::Guided { min: 10 }, 10), 1);
+    assert_eq!(Source::pieces(Schedule::Tapered { first: 10 }, 10), 1);
+    // 10, 5, 3, 1, 1.
+    assert!(Source::pieces(Schedule::Tapered { first: 10 }, 20) >= 5);
     assert_eq!(Source::pieces(Schedule::Stealing, 10), 10);
 }
 

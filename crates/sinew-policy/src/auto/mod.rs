@@ -221,8 +221,8 @@ fn candidates(items: usize, workers: usize, mean_ns: f64, unevenness: f64) -> Ve
     let most = (items / (CHUNKS * workers)).max(1);
     // A cost that makes no sense gives the longest chunk, which `most` limits.
     let chunk = ((CHUNK_NS / mean_ns.max(1e-3)) as usize).clamp(1, most);
-    let tapered = Schedule::Tapered { min: (chunk / 4).max(1) };
-    let rest = [Schedule::Stealing, tapered, Schedule::Dynamic { chunk }];
+    let guided = Schedule::Guided { min: (chunk / 4).max(1) };
+    let rest = [Schedule::Stealing, guided, Schedule::Dynamic { chunk }];
     let even = (unevenness < UNEVEN).then_some(Schedule::Static);
     let candidate = |schedule| Candidate { schedule, cost: f64::INFINITY, runs: 0 };
     even.into_iter().chain(rest).map(candidate).collect()

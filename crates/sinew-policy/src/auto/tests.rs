@@ -16,12 +16,12 @@ fn run(tuner: &mut Tuner, cost: impl Fn(Schedule) -> u64, noise: u64) -> Schedul
     schedule
 }
 
-/// Costs by the kind of schedule: static, stealing, tapered, dynamic.
+/// Costs by the kind of schedule: static, stealing, guided, dynamic.
 fn by_kind(costs: [u64; 4]) -> impl Fn(Schedule) -> u64 + Copy {
     move |schedule| match schedule {
         Schedule::Static => costs[0],
         Schedule::Stealing => costs[1],
-        Schedule::Tapered { .. } => costs[2],
+        Schedule::Guided { .. } => costs[2],
         _ => costs[3],
     }
 }

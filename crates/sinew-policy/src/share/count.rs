@@ -1,7 +1,10 @@
 //! How many cores each program gets.
 //!
 //! Two steps: a real number for each program, by the policy ([`shares`]), then whole numbers next
-//! to them that add up and move as few cores as possible.
+//! to them that add up and move as few cores as possible. Policies by measured speeds give core by
+//! core instead. With the sum of speeds S and the watts W of all cores so far, a piece of work
+//! takes the time 1/S and the energy W/S. So energy^p · time^(1 − p) is least where S / W^p is
+//! greatest.
 //!
 //! Source: water-filling for shares between a floor and a ceiling; largest remainder for the whole
 //! numbers. Difference: a program that holds one of the two whole numbers next to its share keeps
@@ -11,10 +14,15 @@
 use sinew_cpus::CpuSet;
 
 use super::name::Policy;
+use super::power::Power;
 use super::{Program, curve::Curve};
 
 /// The factor by which a new distribution by measured speeds must exceed the present one.
 const LEAST_GAIN: f64 = 1.05;
+
+/// The factor by which a number of cores must be better than a lower one: sums of measured numbers
+/// that are equal differ by less.
+const LEAST_DIFFERENCE: f64 = 1.0 + 1e-9;
 
 /// The least and the most cores of a program.
 #[derive(Debug, Clone, Copy)]
@@ -30,11 +38,19 @@ pub(super) fn counts(
     programs: &[&Program],
     masks: &[CpuSet],
     cores: usize,
+    power: Option<Power>,
 ) -> Vec<u32> {
     let bounds = bounds(policy, programs, masks, cores);
     let held: Vec<u32> = programs.iter().map(|program| held_count(program)).collect();
-    if policy == Policy::Efficiency {
-        return by_speed(programs, &bounds, cores, &held);
+    match (policy, power) {
+        (Policy::Energy { percent }, Some(power)) => {
+            let price = Price { power, exponent: f64::from(percent) / 100.0 };
+            return by_speed(programs, &bounds, cores, &held, Some(price));
+        }
+        (Policy::Efficiency | Policy::Energy { .. }, _) => {
+            return by_speed(programs, &bounds, cores, &held, None);
+        }
+        _ => {}
     }
     whole(&real(policy, programs, &bounds, cores as f64), &held)
 }
@@ -171,51 +187,85 @@ fn whole(shares: &[f64], held: &[u32]) -> Vec<u32> {
 }
 
 /// The bounds with those of programs without measurements set to an equal part: at that number they
-/// are measured.
+/// are measured. If cores have a price, a program that was measured at one number of them alone is
+/// tried on half as many.
 fn settle_unknown(
     programs: &[&Program],
     bounds: &[Bounds],
     cores: usize,
     held: &[u32],
+    has_price: bool,
 ) -> Vec<Bounds> {
     let is_unknown = |i: usize| programs[i].curve.points().is_empty();
     // The speeds decide about the other programs, so their held numbers do not count here.
     let held: Vec<u32> = (0..held.len()).map(|i| if is_unknown(i) { held[i] } else { 0 }).collect();
     let fair = whole(&real(Policy::Equal, programs, bounds, cores as f64), &held);
-    let bound = |i: usize| match is_unknown(i) {
-        true => Bounds { floor: f64::from(fair[i]), ceiling: f64::from(fair[i]) },
-        false => bounds[i],
+    let bound = |i: usize| match programs[i].curve.points() {
+        [] => Bounds { floor: f64::from(fair[i]), ceiling: f64::from(fair[i]) },
+        [point] if has_price => {
+            let half = f64::from((point.cores / 2).min(fair[i])).max(bounds[i].floor);
+            let is_new = half < f64::from(point.cores);
+            if is_new { Bounds { floor: half, ceiling: half } } else { bounds[i] }
+        }
+        _ => bounds[i],
     };
     (0..bounds.len()).map(bound).collect()
 }
 
-/// Gives core by core to the program with the largest gain, unless the held distribution is nearly
-/// as good.
-fn by_speed(programs: &[&Program], bounds: &[Bounds], cores: usize, held: &[u32]) -> Vec<u32> {
-    let bounds = settle_unknown(programs, bounds, cores, held);
+/// The price of cores: their watts, to this exponent.
+#[derive(Debug, Clone, Copy)]
+struct Price {
+    power: Power,
+    exponent: f64,
+}
+
+impl Price {
+    fn of(self, cores: u32) -> f64 {
+        self.power.watts(cores).max(f64::MIN_POSITIVE).powf(self.exponent)
+    }
+}
+
+/// Gives core by core to the program with the largest gain, to the last one or, if they have a
+/// `price`, as many as give the most speed for it; unless the held distribution is nearly as good.
+fn by_speed(
+    programs: &[&Program],
+    bounds: &[Bounds],
+    cores: usize,
+    held: &[u32],
+    price: Option<Price>,
+) -> Vec<u32> {
+    let bounds = settle_unknown(programs, bounds, cores, held, price.is_some());
     let mut counts: Vec<u32> = bounds.iter().map(|b| b.floor as u32).collect();
+    let value = |counts: &[u32]| -> f64 {
+        let each = programs.iter().zip(counts);
+        let speed = each.map(|(program, &n)| program.sound_weight() * program.curve.speed_up(n));
+        speed.sum::<f64>() / price.map_or(1.0, |price| price.of(counts.iter().sum()))
+    };
     let gain = |i: usize, count: u32| {
         let curve = &programs[i].curve;
         programs[i].sound_weight() * best_gain(curve, count, bounds[i].ceiling as u32)
     };
+    let mut best = (value(&counts), counts.clone());
     while counts.iter().sum::<u32>() < cores as u32 {
         let open = (0..counts.len()).filter(|&i| f64::from(counts[i]) < bounds[i].ceiling);
         let key = |i: usize| (gain(i, counts[i]), counts[i]);
-        let best = open.max_by(|&a, &b| {
+        let next = open.max_by(|&a, &b| {
             let ((gain_a, count_a), (gain_b, count_b)) = (key(a), key(b));
             gain_a.total_cmp(&gain_b).then(count_b.cmp(&count_a)).then(b.cmp(&a))
         });
-        let Some(best) = best else { break };
-        counts[best] += 1;
+        let Some(next) = next else { break };
+        counts[next] += 1;
+        if price.is_some() && value(&counts) > best.0 * LEAST_DIFFERENCE {
+            best = (value(&counts), counts.clone());
+        }
     }
-    let speed = |counts: &[u32]| -> f64 {
-        let each = programs.iter().zip(counts);
-        each.map(|(program, &count)| program.sound_weight() * program.curve.speed_up(count)).sum()
-    };
+    let all = counts.iter().sum::<u32>();
+    let counts = if price.is_some() { best.1 } else { counts };
     let legal = |i: usize| (bounds[i].floor..=bounds[i].ceiling).contains(&f64::from(held[i]));
-    let stays = held.iter().sum::<u32>() == counts.iter().sum::<u32>()
+    let held_cores = held.iter().sum::<u32>();
+    let stays = (held_cores == all || price.is_some() && held_cores < all)
         && (0..held.len()).all(legal)
-        && speed(&counts) < LEAST_GAIN * speed(held);
+        && value(&counts) < LEAST_GAIN * value(held);
     if stays { held.to_vec() } else { counts }
 }
 

@@ -17,6 +17,7 @@
 //! | `contention` | placement by the effects of a shared cache |
 //! | `layout` | the machine as policies see it |
 //! | `curve`, `meter` | measured speeds; how they are measured |
+//! | `power` | the machine's power, measured |
 //! | `demand`, `last_loop` | what a program reports: how much work it has, its last schedule |
 //! | `script` | requests over time |
 //!
@@ -47,6 +48,7 @@ mod layout;
 mod meter;
 mod name;
 mod place;
+mod power;
 mod script;
 #[cfg(test)]
 mod tests;
@@ -59,6 +61,7 @@ pub use demand::DemandMeter;
 pub use layout::{Layout, Place};
 pub use meter::{Meter, Reading};
 pub use name::{Policy, PolicyError};
+pub use power::{Power, PowerMeter, PowerReading};
 pub use script::{Event, Request, Script, ScriptError, Step};
 
 use sinew_cpus::CpuSet;
@@ -121,7 +124,7 @@ pub struct Grant {
 }
 
 /// The grants, in the order of `programs`. `effects` are the effects of a shared cache, which
-/// [`Policy::Contention`] uses.
+/// [`Policy::Contention`] uses, and `power` is the machine's, which [`Policy::Energy`] uses.
 ///
 /// ```
 /// use sinew_cpus::CpuSet;
@@ -129,7 +132,7 @@ pub struct Grant {
 ///
 /// let (machine, all) = (Layout::flat(4), CpuSet::first(4));
 /// let programs = [Program::new(4, all.clone()), Program::new(4, all)];
-/// let grants = decide(Policy::Equal, &machine, &programs, &Effects::none());
+/// let grants = decide(Policy::Equal, &machine, &programs, &Effects::none(), None);
 /// assert_eq!((grants[0].threads, grants[1].threads), (2, 2));
 /// assert!(grants[0].cores.intersection(&grants[1].cores).is_empty());
 /// ```
@@ -138,8 +141,9 @@ pub fn decide(
     layout: &Layout,
     programs: &[Program],
     effects: &Effects,
+    power: Option<Power>,
 ) -> Vec<Grant> {
-    let mut grants = decide_once(policy, layout, programs, effects);
+    let mut grants = decide_once(policy, layout, programs, effects, power);
     if programs.iter().zip(&grants).all(|(program, grant)| program.held == *grant) {
         return grants;
     }
@@ -151,7 +155,7 @@ pub fn decide(
             .iter_mut()
             .zip(&grants)
             .for_each(|(program, grant)| program.held.clone_from(grant));
-        let again = decide_once(policy, layout, &programs, effects);
+        let again = decide_once(policy, layout, &programs, effects, power);
         if again == grants {
             break;
         }
@@ -165,6 +169,7 @@ fn decide_once(
     layout: &Layout,
     programs: &[Program],
     effects: &Effects,
+    power: Option<Power>,
 ) -> Vec<Grant> {
     let all = layout.cores();
     let mask_of = |i: usize| programs[i].mask.intersection(&all);
@@ -181,7 +186,7 @@ fn decide_once(
         return grants;
     }
     let chosen: Vec<&Program> = active.iter().map(|&i| &programs[i]).collect();
-    let counts = count::counts(policy, &chosen, &masks, reach.len());
+    let counts = count::counts(policy, &chosen, &masks, reach.len(), power);
     let held: Vec<CpuSet> =
         chosen.iter().zip(&masks).map(|(program, mask)| held_by(program, mask)).collect();
     let effects = effects.of(&active);

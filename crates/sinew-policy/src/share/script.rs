@@ -261,7 +261,7 @@ mod tests {
             ("at 1 first threads 0", "not a number of threads"),
             ("at 1 first cores 3-1", "not a list of cores"),
             ("at 1 first cores 5000", "not a list of cores"),
-            ("at 1 first schedule guided", "guided"),
+            ("at 1 first schedule gided", "gided"),
             ("at 1 first threads", "none of threads N"),
         ] {
             let error = format!("# one\n{line}").parse::<Script>().unwrap_err().to_string();

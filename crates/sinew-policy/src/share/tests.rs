@@ -2,6 +2,8 @@
 //!
 //! Blind to: the effect of a share on a program's speed.
 
+mod energy;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -80,6 +82,12 @@ fn mixes(most: usize) -> impl Strategy<Value = (Layout, Vec<Program>)> {
 
 fn policies() -> impl Strategy<Value = Policy> {
     proptest::sample::select(Policy::ALL.to_vec())
+}
+
+/// The machine's power, if it is known.
+fn powers() -> impl Strategy<Value = Option<Power>> {
+    let power = (0.0..100_f64, 0.0..20_f64).prop_map(|(idle_w, core_w)| Power { idle_w, core_w });
+    proptest::option::of(power)
 }
 
 fn effects(programs: usize, changes: &[f64]) -> Effects {
@@ -180,9 +188,10 @@ proptest! {
         (layout, mut programs) in mixes(64),
         policy in policies(),
         changes in vec(-0.5..0.5, 5),
+        power in powers(),
     ) {
         let effects = effects(programs.len(), &changes);
-        let grants = decide(policy, &layout, &programs, &effects);
+        let grants = decide(policy, &layout, &programs, &effects, power);
         let all = layout.cores();
         let is_active = |p: &Program| p.demand > 0 && !p.mask.intersection(&all).is_empty();
         let all_dormant = !programs.iter().any(is_active);
@@ -209,7 +218,7 @@ proptest! {
             .collect();
         check_cores(&busy)?;
         hold(&mut programs, &grants);
-        prop_assert_eq!(decide(policy, &layout, &programs, &effects), grants);
+        prop_assert_eq!(decide(policy, &layout, &programs, &effects, power), grants);
     }
 
     /// Catches: a share more than one core off the weights (H4), unused cores although a program
@@ -227,7 +236,7 @@ proptest! {
             Policy::Contention,
         ]),
     ) {
-        let grants = decide(policy, &layout, &programs, &Effects::none());
+        let grants = decide(policy, &layout, &programs, &Effects::none(), None);
         let ideal = shares(policy, &programs, layout.len());
         for (share, grant) in ideal.iter().zip(&grants) {
             prop_assert!(
@@ -262,7 +271,7 @@ proptest! {
         policy in policies(),
         changes in vec(-0.5..0.5, 5),
     ) {
-        let grants = decide(policy, &layout, &programs, &effects(programs.len(), &changes));
+        let grants = decide(policy, &layout, &programs, &effects(programs.len(), &changes), None);
         let asked =
             |p: &Program| p.request.as_ref().filter(|_| policy == Policy::Script)?.threads;
         let can_use =
@@ -282,6 +291,7 @@ proptest! {
         changes in vec(-0.5..0.5, 5),
         noise in vec(vec(-1.0..1.0_f64, 8), 12),
         policy in policies(),
+        power in powers(),
     ) {
         // Far more demand than any grant: for a program with just one thread more than cores, a
         // change is no noise.
@@ -299,7 +309,10 @@ proptest! {
                 .map(|(curve, all)| Program { curve, ..Program::new(2_000, all) })
                 .collect();
         programs.iter_mut().for_each(|program| program.demand = DEMAND as u32);
-        let mut seen = vec![decide(policy, &layout, &programs, &effects(programs.len(), &changes))];
+        let decide_with = |programs: &[Program], changes: &[f64]| {
+            decide(policy, &layout, programs, &effects(programs.len(), changes), power)
+        };
+        let mut seen = vec![decide_with(&programs, &changes)];
         hold(&mut programs, &seen[0]);
         for noise in &noise {
             for (i, program) in programs.iter_mut().enumerate() {
@@ -313,7 +326,7 @@ proptest! {
             }
             let felt: Vec<f64> =
                 changes.iter().zip(noise).map(|(change, noise)| change + noise / 2_000.0).collect();
-            let grants = decide(policy, &layout, &programs, &effects(programs.len(), &felt));
+            let grants = decide_with(&programs, &felt);
             let last = &seen[seen.len() - 1];
             // Noise may make a move worthwhile that was just below the limit: once, and never back.
             prop_assert!(
@@ -337,15 +350,16 @@ proptest! {
         policy in policies(),
         demands in vec(vec(0..9_u32, 12), 1..6),
         changes in vec(-0.5..0.5, 5),
+        power in powers(),
     ) {
         let effects = effects(programs.len(), &changes);
         for demand in &demands {
             programs.iter_mut().zip(demand).for_each(|(program, &demand)| program.demand = demand);
-            let grants = decide(policy, &layout, &programs, &effects);
+            let grants = decide(policy, &layout, &programs, &effects, power);
             hold(&mut programs, &grants);
         }
         let settled: Vec<Grant> = programs.iter().map(|program| program.held.clone()).collect();
-        prop_assert_eq!(decide(policy, &layout, &programs, &effects), settled);
+        prop_assert_eq!(decide(policy, &layout, &programs, &effects, power), settled);
     }
 
     /// Catches: a newcomer for which more cores change their owner than it gets.
@@ -358,10 +372,10 @@ proptest! {
         prop_assume!(weights.len() < layout.len());
         let program = |&weight: &f64| Program { weight, ..Program::new(64, all.clone()) };
         let mut programs: Vec<Program> = weights.iter().map(program).collect();
-        let before = decide(Policy::Equal, &layout, &programs, &Effects::none());
+        let before = decide(Policy::Equal, &layout, &programs, &Effects::none(), None);
         hold(&mut programs, &before);
         programs.push(Program::new(64, all));
-        let after = decide(Policy::Equal, &layout, &programs, &Effects::none());
+        let after = decide(Policy::Equal, &layout, &programs, &Effects::none(), None);
         prop_assert_eq!(moved(&before, &after), 0);
         prop_assert!(
             after[..before.len()]
@@ -373,7 +387,7 @@ proptest! {
 }
 
 fn equal(layout: &Layout, programs: &[Program]) -> Vec<Grant> {
-    decide(Policy::Equal, layout, programs, &Effects::none())
+    decide(Policy::Equal, layout, programs, &Effects::none(), None)
 }
 
 fn threads(grants: &[Grant]) -> Vec<u32> {
@@ -467,7 +481,7 @@ fn each_policy_does_what_its_name_says() {
     let mut programs = vec![Program::new(8, all); 2];
     programs[1].demand = 2;
     let by = |policy, programs: &[Program]| {
-        threads(&decide(policy, &layout, programs, &Effects::none()))
+        threads(&decide(policy, &layout, programs, &Effects::none(), None))
     };
     assert_eq!(by(Policy::Equal, &programs), [6, 2]);
     programs[1].demand = 4;
@@ -490,7 +504,7 @@ fn each_policy_does_what_its_name_says() {
         cores: Some([5, 6, 7].into_iter().collect()),
         schedule: None,
     });
-    let grants = decide(Policy::Script, &layout, &programs, &Effects::none());
+    let grants = decide(Policy::Script, &layout, &programs, &Effects::none(), None);
     assert_eq!((threads(&grants), grants[1].cores.to_string()), (vec![5, 3], "5-7".to_owned()));
 }
 
@@ -507,7 +521,7 @@ fn an_unmeasured_program_has_an_equal_part_under_efficiency() {
     };
     (programs[1].curve, programs[2].curve) = (curve(21.0), curve(80.0));
     let by = |programs: &[Program]| {
-        threads(&decide(Policy::Efficiency, &layout, programs, &Effects::none()))
+        threads(&decide(Policy::Efficiency, &layout, programs, &Effects::none(), None))
     };
     assert_eq!(by(&programs), [3, 2, 4]);
     (programs[1].curve, programs[2].curve) = Default::default();
@@ -528,7 +542,7 @@ fn programs_that_slow_each_other_are_kept_apart_and_the_others_together() {
     friends.iter().for_each(|&(a, b)| effects.set(a, b, 0.1));
     let first = equal(&layout, &programs);
     hold(&mut programs, &first);
-    let grants = decide(Policy::Contention, &layout, &programs, &effects);
+    let grants = decide(Policy::Contention, &layout, &programs, &effects, None);
     let cache = |i: usize| grants[i].cores.iter().next().map(|cpu| cpu / 2);
     assert!(
         friends.iter().all(|&(a, b)| cache(a) == cache(b)) && cache(0) != cache(1),

@@ -37,7 +37,7 @@ const FIXED: [Schedule; 7] = [
     Schedule::Dynamic { chunk: 1 },
     Schedule::Dynamic { chunk: 64 },
     Schedule::Dynamic { chunk: 1024 },
-    Schedule::Tapered { min: 1 },
+    Schedule::Guided { min: 1 },
     Schedule::Factoring { min: 1 },
     Schedule::Stealing,
 ];

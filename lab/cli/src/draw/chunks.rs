@@ -25,7 +25,7 @@ const SCHEDULES: [Schedule; 6] = [
     Schedule::Static,
     Schedule::Dynamic { chunk: 16 },
     Schedule::Dynamic { chunk: 4 },
-    Schedule::Tapered { min: 4 },
+    Schedule::Guided { min: 4 },
     Schedule::Factoring { min: 4 },
     Schedule::Stealing,
 ];

@@ -12,7 +12,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use sinew::worklist::Tuning;
 use sinew::{Schedule, Victims};
-use sinew_sim::programs::{Dispatch, Policy};
+use sinew_sim::programs::{Dispatch, Policy, Power};
 use sinew_sim::{Duration, Idle, Stack, Waiting};
 
 use super::kind::{
@@ -20,7 +20,7 @@ use super::kind::{
     STEALING, Scope, WORKLIST, WORKLISTS, is,
 };
 use super::prices::{Price, price};
-use crate::values::{count, runs, schedule, seed};
+use crate::values::{count, runs, schedule, seed, watts};
 
 /// Arguments of `sim`.
 #[derive(Debug, Args)]
@@ -150,10 +150,20 @@ pub(crate) struct SimArgs {
         value_parser = count
     )]
     pub(crate) machines: usize,
-    /// Share policy of a machine: equal, proportional, priority, efficiency, contention or script;
-    /// may be repeated [default: each]
+    /// Share policy of a machine: equal, proportional, priority, efficiency, contention, script,
+    /// energy, energy-delay or energy:PERCENT; may be repeated [default: each; energy with --watts]
     #[arg(long, help_heading = SHARED.heading, value_name = "POLICY")]
     pub(crate) policy: Vec<Policy>,
+    /// Watts of a machine without busy cores, and of each busy core [default: energy is not
+    /// counted]
+    #[arg(
+        long,
+        help_heading = SHARED.heading,
+        value_name = "IDLE,CORE",
+        allow_negative_numbers = true,
+        value_parser = watts
+    )]
+    pub(crate) watts: Option<Power>,
     /// Dispatch of arriving programs to machines: round-robin, fewest, two-choices or packed
     #[arg(long, help_heading = SHARED.heading, value_name = "RULE", default_value = "fewest")]
     pub(crate) dispatch: Dispatch,

@@ -9,7 +9,7 @@ use super::rows::{Rows, failed, in_file};
 use super::watch::Watch;
 use super::{measured, prices, setup};
 
-const TITLES: [&str; 13] = [
+const TITLES: [&str; 14] = [
     "policy",
     "ended",
     "died",
@@ -22,6 +22,7 @@ const TITLES: [&str; 13] = [
     "decisions",
     "moving",
     "used %",
+    "energy J",
     "trace",
 ];
 
@@ -37,7 +38,7 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     let cluster = cluster(args, machine)?;
     // Checked before anything runs.
     cluster.check(&mix).map_err(Failure::usage)?;
-    let policies = if args.policy.is_empty() { Policy::ALL.to_vec() } else { args.policy.clone() };
+    let policies = policies(args)?;
     let mut rows = Rows::new(&TITLES);
     for (at, &policy) in policies.iter().enumerate() {
         let goes_on = watch.run(at, policies.len(), &policy.to_string());
@@ -49,6 +50,20 @@ pub(super) fn rows(args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
         }
     }
     Ok(rows)
+}
+
+/// The policies to compare. Those by energy need a power.
+fn policies(args: &SimArgs) -> Result<Vec<Policy>, Failure> {
+    let lacks_power = |policy: &Policy| policy.uses_power() && args.watts.is_none();
+    match args.policy.iter().find(|policy| lacks_power(policy)) {
+        Some(policy) => Err(Failure::usage(format!(
+            "`--policy {policy}` needs the machine's power: give it, for example with --watts 20,5"
+        ))),
+        None if args.policy.is_empty() => {
+            Ok(Policy::ALL.into_iter().filter(|policy| !lacks_power(policy)).collect())
+        }
+        None => Ok(args.policy.clone()),
+    }
 }
 
 /// The programs of a file, or random ones.
@@ -86,8 +101,8 @@ pub(super) fn script(args: &SimArgs) -> Result<Script, Failure> {
 
 fn cluster(args: &SimArgs, machine: Machine) -> Result<Cluster, Failure> {
     let (dispatch, script) = (args.dispatch, script(args)?);
-    let cluster =
-        Cluster { dispatch, script, seed: args.seed, ..Cluster::new(machine, args.machines) };
+    let (power, seed) = (args.watts, args.seed);
+    let cluster = Cluster { dispatch, script, power, seed, ..Cluster::new(machine, args.machines) };
     let mut cluster = if args.free { cluster.free() } else { cluster };
     prices::set_cluster(&args.costs, &mut cluster)?;
     Ok(cluster)
@@ -108,6 +123,7 @@ fn row(policy: Policy, report: &ProgramsReport) -> Vec<String> {
         report.decisions.to_string(),
         report.moving_decisions.to_string(),
         format!("{:.1}", 100.0 * report.used),
+        report.energy_j.map_or_else(|| "-".to_owned(), |energy_j| format!("{energy_j:.1}")),
         format!("{:016x}", report.trace),
     ]
 }

@@ -291,7 +291,7 @@ fn impossible_numbers_of_threads_and_runs_are_refused() {
 
 #[test]
 fn a_policy_that_does_not_parse_is_refused() {
-    for schedule in ["guided", "dynamic:x", "dynamic:0", "static:4", ""] {
+    for schedule in ["gided", "dynamic:x", "dynamic:0", "static:4", ""] {
         let message = bad(&["run", "heat", "--size", "tiny", "--schedule", schedule]);
         assert!(message.contains("--schedule"), "{message}");
     }

@@ -125,9 +125,11 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["sim", "programs", "--mix", "bad.script"], "bad.script"),
     (&["sim", "programs", "--mix", "cut.json"], "cut.json"),
     (&["sim", "programs", "--policy", "fair"], "`fair`"),
+    (&["sim", "programs", "--policy", "energy"], "--watts 20,5"),
+    (&["sim", "programs", "--watts", "5"], "'5'"),
     (&["sim", "worklist:units=NaN"], "`units=NaN`"),
     (&["sim", "domains:-1"], "`-1`"),
-    (&["sim", "loop:9", "--schedule", "guided"], "`guided`"),
+    (&["sim", "loop:9", "--schedule", "gided"], "`gided`"),
     (&["sim", "loop:9", "--schedule", "static", "--slow", "NaN"], "NaN"),
 ];
 

@@ -256,7 +256,7 @@ fn experiments_are_queued_from_a_file() {
     let entry = "[[experiment]]\nname = \"plastic-metrics\"\n";
     let text = format!(
         "[defaults]\nsize = \"quick\"\nout = {here:?}\n{entry}{entry}threads = [2]\nseed = 5\nout \
-         = {there:?}\n"
+         = {there:?}\nparameters = {{ tasks = 300, chunk = 7 }}\n"
     );
     fs::write(&file, &text).unwrap();
     let path = file.to_str().unwrap();
@@ -264,6 +264,10 @@ fn experiments_are_queued_from_a_file() {
     assert_eq!(output.status.code(), Some(0), "{}", text_of(&output));
     assert_eq!(meta(&there.join("plastic-metrics"))["seed"], 5);
     assert_eq!(meta(&here.join("plastic-metrics"))["seed"], 1);
+    let report = fs::read_to_string(there.join("plastic-metrics/README.md")).unwrap();
+    assert!(report.contains("parameters: chunk = 7, tasks = 300"), "{report}");
+    assert_eq!(meta(&there.join("plastic-metrics"))["parameters"]["tasks"], 300);
+    assert!(meta(&here.join("plastic-metrics")).get("parameters").is_none());
 
     fs::write(&file, text.replace("seed", "sead")).unwrap();
     let message = refused(&sinew(&["--config", path]).output().unwrap(), 2);

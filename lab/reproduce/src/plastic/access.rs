@@ -5,7 +5,7 @@ use sinew::Schedule;
 use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, DYNAMIC_INDIVIDUAL, Way};
-use super::common::{labels, series, times, without_openmp};
+use super::common::{TASKS, labels, series, times, without_openmp};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::report::{Form, Part, Plot, Table, cell};
@@ -34,7 +34,8 @@ const ABOUT: About = About {
 
 /// The experiment.
 pub(super) fn experiment() -> Experiment {
-    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+    let experiment = Experiment::new(ABOUT, blocks, report).sized(size_in_words);
+    experiment.with_parameters(&[TASKS])
 }
 
 const KINDS: [(&str, Kind); 3] =
@@ -54,8 +55,9 @@ const TOGETHER: [(&str, Way); 4] = [
 ];
 
 /// Tasks, and entries of the table: more than caches hold, from the default size on.
-fn size(scale: Scale) -> (usize, usize) {
-    scale.pick((200, 1 << 12), (2_000, 1 << 25), (10_000, 1 << 28))
+fn size(setting: &Setting) -> (usize, usize) {
+    let (tasks, entries) = setting.pick([(200, 1 << 12), (2_000, 1 << 25), (10_000, 1 << 28)]);
+    (setting.parameters.one(TASKS, tasks), entries)
 }
 
 /// The work of a task of each kind, chosen so that all kinds take about as long.
@@ -69,8 +71,8 @@ fn repeats(scale: Scale, kind: Kind) -> u32 {
     }
 }
 
-fn load(scale: Scale, kind: Kind) -> Load {
-    let ((tasks, entries), repeats) = (size(scale), repeats(scale, kind));
+fn load(setting: &Setting, kind: Kind) -> Load {
+    let ((tasks, entries), repeats) = (size(setting), repeats(setting.scale, kind));
     let entries = if kind == Kind::Compute { 1 } else { entries };
     Load { kind, tasks, heavy: repeats, light: repeats, parts: 1, entries }
 }
@@ -80,7 +82,7 @@ fn of_kind(kind: &str, way: &str, workers: usize, tasks: usize) -> Labels {
 }
 
 fn size_in_words(setting: &Setting) -> String {
-    let (tasks, entries) = size(setting.scale);
+    let (tasks, entries) = size(setting);
     format!(
         "{}: {tasks} tasks, a table of {} KiB",
         setting.scale,
@@ -90,13 +92,13 @@ fn size_in_words(setting: &Setting) -> String {
 
 fn blocks(setting: &Setting) -> Vec<Block> {
     let block = |(name, kind): (&'static str, Kind)| {
-        let (scale, counts) = (setting.scale, setting.threads.clone());
+        let (load, counts) = (load(setting, kind), setting.threads.clone());
         Block::new(name, move || {
-            let bench = Bench::new(load(scale, kind), true);
+            let bench = Bench::new(load, true);
             let together = counts.iter().flat_map(|&workers| TOGETHER.map(|way| (way, workers)));
             let all = [((SEQUENTIAL, Way::Sequential), 1)].into_iter().chain(together);
             let case = |((way_name, way), workers)| {
-                bench.case(way, workers, of_kind(name, way_name, workers, size(scale).0))
+                bench.case(way, workers, of_kind(name, way_name, workers, load.tasks))
             };
             Ok(all.filter_map(case).collect())
         })

@@ -28,8 +28,6 @@ pub(crate) enum Way {
     Plain(Schedule),
     /// With the metrics of each thread.
     Metered(Schedule),
-    /// With a control that requests, once the loop runs, the settings in force.
-    Renewed(Schedule),
     /// By one schedule, and after this time by the other.
     Switched(Schedule, Duration, Schedule),
 }
@@ -70,7 +68,6 @@ impl Bench {
             Way::OpenMp(team) => self.in_c(team, workers),
             Way::Metered(schedule) => self.metered(schedule, &pool(workers)?),
             Way::Plain(schedule) => self.plain(schedule, &pool(workers)?),
-            Way::Renewed(schedule) => self.renewed(schedule, &pool(workers)?, workers),
             Way::Switched(from, after, to) => self.switched(from, after, to, &pool(workers)?),
         }
     }
@@ -113,36 +110,14 @@ impl Bench {
         Ok([self.checked(&answers, wall_s)?, sums(&metrics)].concat())
     }
 
-    /// As the publication's controller does: it returns a program that has begun with the
-    /// parameters that the program has.
-    fn renewed(&self, schedule: Schedule, pool: &Pool, workers: usize) -> Result<Metrics, Failure> {
-        let mapping = pool.mapping();
-        self.controlled(schedule, pool, Duration::ZERO, |control| {
-            control.set_threads(workers);
-            control.set_schedule(schedule);
-            // The pool is pinned by it: it is allowed.
-            let _ = control.set_mapping(&mapping);
-        })
-    }
-
+    /// Runs under a control by which another thread changes the schedule this long after the loop
+    /// has begun, unless the loop has ended by then.
     fn switched(
         &self,
         from: Schedule,
         after: Duration,
         to: Schedule,
         pool: &Pool,
-    ) -> Result<Metrics, Failure> {
-        self.controlled(from, pool, after, |control| control.set_schedule(to))
-    }
-
-    /// Runs under a control that another thread uses this long after the loop has begun, unless the
-    /// loop has ended by then.
-    fn controlled(
-        &self,
-        schedule: Schedule,
-        pool: &Pool,
-        after: Duration,
-        change: impl FnOnce(&Control) + Send,
     ) -> Result<Metrics, Failure> {
         let (workload, control) = (&*self.workload, &Control::new());
         let (end, ended) = mpsc::channel::<()>();
@@ -151,11 +126,11 @@ impl Bench {
                 if has_begun(control, &ended)
                     && ended.recv_timeout(after) == Err(RecvTimeoutError::Timeout)
                 {
-                    change(control);
+                    control.set_schedule(to);
                 }
             });
             let run = |_: &_| {
-                let tasks = over(workload.tasks()).control(control).schedule(schedule);
+                let tasks = over(workload.tasks()).control(control).schedule(from);
                 tasks.map_array(workload.table(), apply).collect::<Vec<_>>()
             };
             let (answers, wall_s) = timed(|| pool.run(run));
@@ -205,8 +180,7 @@ fn timed<T>(run: impl FnOnce() -> T) -> (T, f64) {
     (answer, begin.elapsed().as_secs_f64())
 }
 
-/// The schedules, as the publication calls them.
-pub(crate) const DYNAMIC_CHUNKS: Schedule = Schedule::Dynamic { chunk: 1_000 };
+/// The schedule of single tasks, as the publication calls it.
 pub(crate) const DYNAMIC_INDIVIDUAL: Schedule = Schedule::Dynamic { chunk: 1 };
 
 #[cfg(test)]
@@ -226,7 +200,7 @@ mod tests {
         let run = |way| bench.run(way, 2).unwrap();
         assert!(metric(&run(Way::Sequential), "wall_s") > 0.0);
         assert!(metric(&run(Way::Plain(Schedule::Static)), "wall_s") > 0.0);
-        let metered = run(Way::Metered(DYNAMIC_CHUNKS));
+        let metered = run(Way::Metered(Schedule::Dynamic { chunk: 1_000 }));
         assert_eq!(metric(&metered, "tasks_done"), 3_000.0);
         let parts = ["work_s", "overhead_s", "blocked_s"]
             .map(|part| metric(&metered, part))
@@ -234,9 +208,8 @@ mod tests {
             .sum::<f64>();
         assert!((parts - metric(&metered, "run_s")).abs() < 1e-6, "{metered:?}");
         let switched =
-            run(Way::Switched(Schedule::Static, Duration::from_secs(60), DYNAMIC_CHUNKS));
+            run(Way::Switched(Schedule::Static, Duration::from_secs(60), DYNAMIC_INDIVIDUAL));
         assert_eq!(metric(&switched, "changes"), 0.0, "it was over by then");
-        assert!(metric(&run(Way::Renewed(DYNAMIC_CHUNKS)), "changes") <= 3.0);
         assert!(bench.case(Way::OpenMp(Team::Static), 2, Vec::new()).is_none());
     }
 }

@@ -3,8 +3,10 @@
 
 use crate::experiment::{Caveat, Need};
 use crate::paper::plastic::THREADS;
+use crate::parameters::Parameter;
 use crate::report::{Cell, Part, Series, cell};
 use crate::results::{Labels, Results, Which};
+use crate::setting::Setting;
 use crate::statistics::{ENOUGH_ROUNDS, is_beyond, mean, median, standard_deviation};
 
 pub(super) const FEWER_THREADS: Caveat = Caveat {
@@ -18,6 +20,17 @@ pub(super) const OTHER_TIMES: Caveat = Caveat {
     words: "The publication does not name the number that its sequences start from, and its \
         machine was a virtual one: its times are for comparison among themselves.",
 };
+
+/// Parameters of several experiments: tasks, repetitions of the sequence in each, and tasks that a
+/// thread takes at a time.
+pub(super) const TASKS: Parameter = Parameter::new("tasks", 1 << 32);
+pub(super) const REPEATS: Parameter = Parameter::new("repeats", u32::MAX as u64);
+pub(super) const CHUNK: Parameter = Parameter::new("chunk", 1 << 32);
+
+/// The chunk of dynamic chunks: the publication's, or the one that is given.
+pub(super) fn chunk(setting: &Setting) -> usize {
+    setting.parameters.one(CHUNK, 1_000)
+}
 
 pub(super) fn labels(way: &str, workers: usize, tasks: usize) -> Labels {
     vec![("way", way.to_owned()), ("workers", workers.to_string()), ("tasks", tasks.to_string())]

@@ -1,14 +1,18 @@
 //! Experiment 1: what it costs to collect the metrics of each thread, in the worst case: many small
 //! tasks.
 
-use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, added, labels, series, times};
+use sinew::Schedule;
+
+use super::bench::{Bench, Way};
+use super::common::{
+    CHUNK, FEWER_THREADS, OTHER_TIMES, REPEATS, TASKS, added, chunk, labels, series, times,
+};
 use super::openmp::Load;
 use crate::experiment::{About, Block, Experiment};
 use crate::paper::plastic::METRICS;
 use crate::report::{Form, Part, Plot, Table, cell};
 use crate::results::Results;
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 
 const ABOUT: About = About {
     name: "plastic-metrics",
@@ -21,31 +25,36 @@ const ABOUT: About = About {
 
 /// The experiment.
 pub(super) fn experiment() -> Experiment {
-    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+    let experiment = Experiment::new(ABOUT, blocks, report).sized(size_in_words);
+    experiment.with_parameters(&[TASKS, REPEATS, CHUNK])
 }
 
 const WITHOUT: &str = "without metrics";
 const WITH: &str = "with metrics";
-const WAYS: [(&str, Way); 2] =
-    [(WITHOUT, Way::Plain(DYNAMIC_CHUNKS)), (WITH, Way::Metered(DYNAMIC_CHUNKS))];
+const WAYS: [&str; 2] = [WITHOUT, WITH];
 
 /// Tasks and repetitions.
-fn size(scale: Scale) -> (usize, u32) {
-    scale.pick((2_000, 50), (METRICS.tasks, 2_000), (METRICS.tasks, 100_000))
+fn size(setting: &Setting) -> (usize, u32) {
+    let sizes = [(2_000, 50), (METRICS.tasks, 2_000), (METRICS.tasks, 100_000)];
+    let (tasks, repeats) = setting.pick(sizes);
+    (setting.parameters.one(TASKS, tasks), setting.parameters.one(REPEATS, repeats))
 }
 
 fn size_in_words(setting: &Setting) -> String {
-    let (tasks, repeats) = size(setting.scale);
-    format!("{}: {tasks} tasks of {repeats} repeats, chunks of 1000", setting.scale)
+    let ((tasks, repeats), chunk) = (size(setting), chunk(setting));
+    format!("{}: {tasks} tasks of {repeats} repeats, chunks of {chunk}", setting.scale)
 }
 
 fn blocks(setting: &Setting) -> Vec<Block> {
-    let (tasks, repeats) = size(setting.scale);
-    let workers = setting.most_workers();
+    let (tasks, repeats) = size(setting);
+    let (workers, schedule) = (setting.most_workers(), Schedule::Dynamic { chunk: chunk(setting) });
     let cases = move || {
         let load = Load::uniform(tasks, repeats);
         let bench = Bench::new(load, false);
-        let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
+        let case = |name| {
+            let way = if name == WITH { Way::Metered(schedule) } else { Way::Plain(schedule) };
+            bench.case(way, workers, labels(name, workers, tasks))
+        };
         Ok(WAYS.into_iter().filter_map(case).collect())
     };
     vec![Block::new("metrics", cases)]
@@ -93,8 +102,8 @@ fn threads(results: &Results) -> Table {
 }
 
 fn plot(results: &Results) -> Plot {
-    let rounds = WAYS.map(|(way, _)| results.values(&[("way", way)], "wall_s"));
-    let categories = WAYS.iter().map(|(way, _)| (*way).to_owned()).collect();
+    let rounds = WAYS.map(|way| results.values(&[("way", way)], "wall_s"));
+    let categories = WAYS.map(str::to_owned).into();
     let plot = Plot::new("metrics", "Time of all tasks", Form::Bars).axes("", "s").over(categories);
     plot.with(series("here", &rounds))
 }
@@ -102,6 +111,7 @@ fn plot(results: &Results) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     /// Catches: an overhead of the wrong sign, or over the wrong time.
     #[test]

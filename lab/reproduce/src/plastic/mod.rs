@@ -8,10 +8,10 @@
 //! | `openmp` | the same in C, compiled where there is a compiler for it |
 //! | `metrics` | Experiment 1: what metrics of each thread cost |
 //! | `performance` | Experiment 2: beside sequential programs and OpenMP |
-//! | `switching` | Experiment 3: what it costs that loops can be changed |
 //! | `schedules` | Experiment 4: schedules, and changing them |
 //! | `access` | future work: tasks that read memory in a row and at random |
-//! | `programs/` | programs beside each other, as processes |
+//! | `programs/` | programs alone or beside each other, as processes |
+//! | `switching` | Experiment 3: what it costs that programs can be changed |
 //! | `sharing` | Experiment 5: two programs, coordinated and in anarchy |
 //! | `pairs/` | every two of several kinds of programs |
 //!

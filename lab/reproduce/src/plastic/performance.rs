@@ -4,13 +4,15 @@
 use sinew::Schedule;
 
 use super::bench::{Bench, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels, series, times, without_openmp};
+use super::common::{
+    FEWER_THREADS, OTHER_TIMES, REPEATS, TASKS, labels, series, times, without_openmp,
+};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::paper::plastic::PERFORMANCE_WORDS;
 use crate::report::{Form, Part, Plot, Table, cell};
 use crate::results::Results;
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 use crate::statistics::median;
 
 const ABOUT: About = About {
@@ -33,7 +35,8 @@ const ABOUT: About = About {
 
 /// The experiment.
 pub(super) fn experiment() -> Experiment {
-    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+    let experiment = Experiment::new(ABOUT, blocks, report).sized(size_in_words);
+    experiment.with_parameters(&[TASKS, REPEATS])
 }
 
 const SEQUENTIAL: &str = "sequential";
@@ -46,17 +49,18 @@ const ALONE: [(&str, Way); 2] = [(SEQUENTIAL, Way::Sequential), (IN_C, Way::Open
 const TOGETHER: [(&str, Way); 2] =
     [(OPENMP, Way::OpenMp(Team::Static)), (OURS, Way::Plain(Schedule::Static))];
 
-fn size(scale: Scale) -> (usize, u32) {
-    scale.pick((500, 200), (10_000, 10_000), (10_000, 1_000_000))
+fn size(setting: &Setting) -> (usize, u32) {
+    let (tasks, repeats) = setting.pick([(500, 200), (10_000, 10_000), (10_000, 1_000_000)]);
+    (setting.parameters.one(TASKS, tasks), setting.parameters.one(REPEATS, repeats))
 }
 
 fn size_in_words(setting: &Setting) -> String {
-    let (tasks, repeats) = size(setting.scale);
+    let (tasks, repeats) = size(setting);
     format!("{}: {tasks} tasks of {repeats} repeats, static", setting.scale)
 }
 
 fn blocks(setting: &Setting) -> Vec<Block> {
-    let (tasks, repeats) = size(setting.scale);
+    let (tasks, repeats) = size(setting);
     let counts = setting.threads.clone();
     let cases = move || {
         let load = Load::uniform(tasks, repeats);
@@ -125,6 +129,7 @@ impl View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     /// Catches: a speed-up over another program, or one that is upside down; a report that keeps
     /// silent about what is not there.

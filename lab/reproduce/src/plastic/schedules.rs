@@ -6,14 +6,17 @@ use std::time::Duration;
 use sinew::Schedule;
 use sinew_apps::collatz::Kind;
 
-use super::bench::{Bench, DYNAMIC_CHUNKS, DYNAMIC_INDIVIDUAL, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, labels, series, times, without_openmp};
+use super::bench::{Bench, DYNAMIC_INDIVIDUAL, Way};
+use super::common::{
+    CHUNK, FEWER_THREADS, OTHER_TIMES, TASKS, chunk, labels, series, times, without_openmp,
+};
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
 use crate::paper::plastic::{DYNAMIC_OVER_STATIC, SCHEDULES_WORDS};
+use crate::parameters::Parameter;
 use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 use crate::statistics::median;
 
 const ABOUT: About = About {
@@ -32,8 +35,15 @@ const ABOUT: About = About {
 
 /// The experiment.
 pub(super) fn experiment() -> Experiment {
-    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+    let experiment = Experiment::new(ABOUT, blocks, report).sized(size_in_words);
+    experiment.with_parameters(&[TASKS, HEAVY, LIGHT, CHUNK, SWITCH_AFTER])
 }
+
+/// Repetitions of heavy and of light tasks.
+const HEAVY: Parameter = Parameter::new("heavy", u32::MAX as u64);
+const LIGHT: Parameter = Parameter::new("light", u32::MAX as u64);
+/// Microseconds until the schedule is switched.
+const SWITCH_AFTER: Parameter = Parameter::new("switch_after_us", 1 << 40);
 
 const SEQUENTIAL: &str = "sequential";
 const STATIC: &str = "static";
@@ -53,40 +63,40 @@ struct Line {
     published: Option<f64>,
 }
 
-fn lines(scale: Scale) -> Vec<Line> {
+fn lines(setting: &Setting) -> Vec<Line> {
     let biased = |name, way, published| Line { name, way, uniform: false, published };
     let uniform = |name, way| Line { name, way, uniform: true, published: None };
-    let after = switch_after(scale);
+    let (after, chunk) = (switch_after(setting), chunk(setting));
+    let chunks = Schedule::Dynamic { chunk };
     vec![
         biased(SEQUENTIAL, Way::Sequential, None),
         biased(STATIC, Way::Plain(Schedule::Static), Some(1.0)),
-        biased(CHUNKS, Way::Plain(DYNAMIC_CHUNKS), Some(DYNAMIC_OVER_STATIC)),
+        biased(CHUNKS, Way::Plain(chunks), Some(DYNAMIC_OVER_STATIC)),
         biased(INDIVIDUAL, Way::Plain(DYNAMIC_INDIVIDUAL), Some(DYNAMIC_OVER_STATIC)),
-        biased(
-            SWITCHED,
-            Way::Switched(Schedule::Static, after, DYNAMIC_CHUNKS),
-            Some(DYNAMIC_OVER_STATIC),
-        ),
+        biased(SWITCHED, Way::Switched(Schedule::Static, after, chunks), Some(DYNAMIC_OVER_STATIC)),
         biased("OpenMP: static", Way::OpenMp(Team::Static), None),
-        biased("OpenMP: dynamic chunks", Way::OpenMp(Team::Dynamic(1_000)), None),
+        biased("OpenMP: dynamic chunks", Way::OpenMp(Team::Dynamic(chunk)), None),
         uniform(UNIFORM_STATIC, Way::Plain(Schedule::Static)),
         uniform(UNIFORM_SWITCHED, Way::Switched(DYNAMIC_INDIVIDUAL, after, Schedule::Static)),
     ]
 }
 
 /// Tasks, and the repetitions of heavy and light ones.
-fn size(scale: Scale) -> (usize, u32, u32) {
-    scale.pick((4_000, 200, 2), (100_000, 2_000, 20), (100_000, 10_000_000, 100_000))
+fn size(setting: &Setting) -> (usize, u32, u32) {
+    let sizes = [(4_000, 200, 2), (100_000, 2_000, 20), (100_000, 10_000_000, 100_000)];
+    let ((tasks, heavy, light), given) = (setting.pick(sizes), &setting.parameters);
+    (given.one(TASKS, tasks), given.one(HEAVY, heavy), given.one(LIGHT, light))
 }
 
 /// About a fifth of the time that the light shares take, as there: no thread is without work by
 /// then.
-fn switch_after(scale: Scale) -> Duration {
-    scale.pick(Duration::from_micros(20), Duration::from_millis(2), Duration::from_secs(5))
+fn switch_after(setting: &Setting) -> Duration {
+    let usual = setting.pick([20, 2_000, 5_000_000]);
+    Duration::from_micros(setting.parameters.one(SWITCH_AFTER, usual))
 }
 
 fn size_in_words(setting: &Setting) -> String {
-    let (tasks, heavy, light) = size(setting.scale);
+    let (tasks, heavy, light) = size(setting);
     let (scale, parts) = (setting.scale, setting.most_workers());
     format!(
         "{scale}: {tasks} tasks, the first of {parts} parts of {heavy} repeats, the others of \
@@ -95,9 +105,9 @@ fn size_in_words(setting: &Setting) -> String {
 }
 
 fn blocks(setting: &Setting) -> Vec<Block> {
-    let (scale, workers) = (setting.scale, setting.most_workers());
+    let (workers, lines) = (setting.most_workers(), lines(setting));
+    let (tasks, heavy, light) = size(setting);
     let cases = move || {
-        let (tasks, heavy, light) = size(scale);
         let load = Load { kind: Kind::Compute, tasks, heavy, light, parts: workers, entries: 1 };
         // The same total work, evenly distributed.
         let mean = (heavy as usize / workers + light as usize * (workers - 1) / workers) as u32;
@@ -107,7 +117,7 @@ fn blocks(setting: &Setting) -> Vec<Block> {
             let bench = if line.uniform { &uniform } else { &biased };
             bench.case(line.way, workers, labels(line.name, workers, tasks))
         };
-        Ok(lines(scale).into_iter().filter_map(case).collect())
+        Ok(lines.into_iter().filter_map(case).collect())
     };
     vec![Block::new("schedules", cases)]
 }
@@ -117,11 +127,11 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
         "The schedule is switched {:?} after the beginning. Throughput is relative to the \
          same tasks under dynamic chunks from the beginning; for tasks that are all alike, \
          under static. The bar for a switched schedule is 0.98.",
-        switch_after(setting.scale)
+        switch_after(setting)
     );
-    let mut parts = vec![Part::Words(words), Part::Table(table(results, setting.scale))];
+    let mut parts = vec![Part::Words(words), Part::Table(table(results, setting))];
     parts.extend(without_openmp(results));
-    parts.push(Part::Plot(plot(results, setting.scale)));
+    parts.push(Part::Plot(plot(results, setting)));
     parts
 }
 
@@ -130,9 +140,9 @@ fn over(results: &Results, base: &str, way: &str) -> Vec<f64> {
     results.ratios(&[("way", base)], &[("way", way)], "wall_s")
 }
 
-fn table(results: &Results, scale: Scale) -> Table {
+fn table(results: &Results, setting: &Setting) -> Table {
     let mut table = Table::new("schedules", "Time of all tasks");
-    for Line { name, uniform, published, .. } in lines(scale) {
+    for Line { name, uniform, published, .. } in lines(setting) {
         let which = [("way", name)];
         let (same, best) =
             if uniform { (UNIFORM_STATIC, UNIFORM_STATIC) } else { (STATIC, CHUNKS) };
@@ -146,8 +156,8 @@ fn table(results: &Results, scale: Scale) -> Table {
     table
 }
 
-fn plot(results: &Results, scale: Scale) -> Plot {
-    let lines: Vec<Line> = lines(scale).into_iter().filter(|line| !line.uniform).collect();
+fn plot(results: &Results, setting: &Setting) -> Plot {
+    let lines: Vec<Line> = lines(setting).into_iter().filter(|line| !line.uniform).collect();
     let names = lines.iter().map(|line| line.name.to_owned()).collect();
     let ours: Vec<Vec<f64>> = lines.iter().map(|line| over(results, STATIC, line.name)).collect();
     let plot = Plot::new("schedules", "Speed over that of the static schedule", Form::Bars)
@@ -167,6 +177,7 @@ fn plot(results: &Results, scale: Scale) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     /// Catches: a throughput that is upside down or relative to another line.
     #[test]

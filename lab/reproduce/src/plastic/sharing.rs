@@ -6,14 +6,15 @@ use std::path::Path;
 
 use sinew_coord::{Policy, Script};
 
-use super::common::{FEWER_THREADS, OTHER_TIMES};
+use super::common::{FEWER_THREADS, OTHER_TIMES, REPEATS};
 use super::programs::{Access, Finished, Job, Program, Standing, Until, Way, place};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::plastic::{SHARING_INTERVALS_MS, SHARING_REPEATS, SHARING_TASKS, SHARING_WORDS};
+use crate::parameters::Parameter;
 use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Metrics, Results};
-use crate::setting::{Scale, Setting};
+use crate::setting::Setting;
 use crate::statistics::{median, standard_deviation};
 
 const ABOUT: About = About {
@@ -44,8 +45,13 @@ const ABOUT: About = About {
 
 /// The experiment.
 pub(super) fn experiment() -> Experiment {
-    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+    let experiment = Experiment::new(ABOUT, blocks, report).sized(size_in_words);
+    experiment.with_parameters(&[FIRST, SECOND, REPEATS])
 }
+
+/// The tasks of the two programs.
+const FIRST: Parameter = Parameter::new("first_tasks", 1 << 32);
+const SECOND: Parameter = Parameter::new("second_tasks", 1 << 32);
 
 /// The way the two programs share the cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -108,9 +114,10 @@ fn script(threads: usize) -> Result<Script, Failure> {
 }
 
 /// Tasks of both programs, and their repetitions.
-fn size(scale: Scale) -> ([usize; 2], u32) {
-    let fewer = scale.pick(100, 1, 1);
-    (SHARING_TASKS.map(|tasks| tasks / fewer), scale.pick(500, 10_000, SHARING_REPEATS))
+fn size(setting: &Setting) -> ([usize; 2], u32) {
+    let (fewer, repeats) = setting.pick([(100, 500), (1, 10_000), (1, SHARING_REPEATS)]);
+    let ([first, second], given) = (SHARING_TASKS.map(|tasks| tasks / fewer), &setting.parameters);
+    ([given.one(FIRST, first), given.one(SECOND, second)], given.one(REPEATS, repeats))
 }
 
 /// The ideal of both times, without losses: the time of the first program alone.
@@ -124,7 +131,8 @@ const TIMES: [&str; 2] = ["first_s", "second_s"];
 
 #[derive(Debug, Clone, Copy)]
 struct Scenario {
-    scale: Scale,
+    tasks: [usize; 2],
+    repeats: u32,
     threads: usize,
 }
 
@@ -134,15 +142,16 @@ impl Scenario {
     }
 
     fn job(self, which: usize, way: Way) -> Job {
-        let (tasks, repeats) = size(self.scale);
         let tell_at = (which == 0).then_some(SECOND_COMES_AT);
         Job {
             name: ["first", "second"][which].to_owned(),
             access: Access::Compute,
-            tasks: tasks[which],
-            repeats,
+            tasks: self.tasks[which],
+            repeats: self.repeats,
             entries: 1,
             threads: self.threads,
+            pinned: false,
+            chunk: 1,
             way,
             until: Until::Done { tell_at },
         }
@@ -174,12 +183,13 @@ fn one_run(mut program: Program) -> Result<Finished, Failure> {
 }
 
 fn size_in_words(setting: &Setting) -> String {
-    let ([first, second], repeats) = size(setting.scale);
+    let ([first, second], repeats) = size(setting);
     format!("{}: {first} and {second} tasks of {repeats} repeats, one by one", setting.scale)
 }
 
 fn blocks(setting: &Setting) -> Vec<Block> {
-    let scenario = Scenario { scale: setting.scale, threads: setting.most_workers() };
+    let ((tasks, repeats), threads) = (size(setting), setting.most_workers());
+    let scenario = Scenario { tasks, repeats, threads };
     let cases = move || {
         let case = |manner| Case::new(scenario.labels(manner), move || scenario.run(manner));
         Ok(MANNERS.map(case).into())
@@ -288,11 +298,12 @@ fn published(manner: Manner) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     /// Catches: times that are held against the wrong ideal, and a ratio that is upside down.
     #[test]
     fn times_are_held_against_anarchy_and_the_ideal() {
-        let scenario = Scenario { scale: Scale::Default, threads: 4 };
+        let scenario = Scenario { tasks: [2, 1], repeats: 1, threads: 4 };
         let times = |manner, first: f64, second: f64| {
             (scenario.labels(manner), vec![(TIMES[0], first), ("changes", 3.0), (TIMES[1], second)])
         };

@@ -1,83 +1,134 @@
-//! Experiment 3: the cost of a loop that can be changed, and of a change. One switch changes
-//! nothing, like the publication's controller that replies to a program that registers. Its
-//! messages between programs are no part of this.
+//! Experiment 3: the cost of a program that can be changed from outside, and of a change. As there,
+//! the machine's coordinator replies to a program that registers with one change, which names the
+//! threads and the schedule that the program has. So its loop goes on as before. The other program
+//! has no coordinator, registers nowhere, and has a loop that nothing can change.
 
-use super::bench::{Bench, DYNAMIC_CHUNKS, Way};
-use super::common::{FEWER_THREADS, OTHER_TIMES, added, labels, series};
-use super::openmp::Load;
-use crate::experiment::{About, Block, Caveat, Experiment, Need};
+use sinew::Schedule;
+use sinew_coord::{Policy, Script};
+
+use super::common::{
+    CHUNK, FEWER_THREADS, OTHER_TIMES, REPEATS, TASKS, added, chunk, labels, series,
+};
+use super::programs::{Access, Job, Program, Standing, Until, Way, place};
+use crate::experiment::{About, Block, Case, Experiment};
+use crate::failure::Failure;
 use crate::paper::plastic::{Added, SWITCHES};
+use crate::parameters::Parameter;
 use crate::report::{Form, Part, Plot, Table, cell};
-use crate::results::Results;
-use crate::setting::{Scale, Setting};
+use crate::results::{Metrics, Results};
+use crate::setting::Setting;
 use crate::statistics::{mean, standard_deviation};
 
 const ABOUT: About = About {
     name: "plastic-switching",
-    title: "the cost of a loop that can be changed while it runs, and of a change",
+    title: "the cost of a program that the machine's coordinator can change, and of one change",
     publication: super::PUBLICATION,
     place: "Experiment 3 (Figure 6.3, Table 6.4)",
-    caveats: &[
-        FEWER_THREADS,
-        Caveat {
-            unless: Need::Nothing,
-            words: "The publication's times include the messages to and from its controller; here \
-                a thread of the same program makes the change.",
-        },
-        OTHER_TIMES,
-    ],
+    caveats: &[FEWER_THREADS, OTHER_TIMES],
     repeat: super::REPEAT,
 };
 
 /// The experiment.
 pub(super) fn experiment() -> Experiment {
-    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+    let experiment = Experiment::new(ABOUT, blocks, report).sized(size_in_words);
+    experiment.with_parameters(&[COUNTS, REPEATS, CHUNK])
 }
+
+/// One row for each number of tasks.
+const COUNTS: Parameter = TASKS.many();
 
 const FIXED: &str = "fixed";
 const CHANGED: &str = "changed once";
-const WAYS: [(&str, Way); 2] =
-    [(FIXED, Way::Plain(DYNAMIC_CHUNKS)), (CHANGED, Way::Renewed(DYNAMIC_CHUNKS))];
 
 /// By how much fewer tasks than published, and their repetitions.
-fn size(scale: Scale) -> (usize, u32) {
-    scale.pick((20, 50), (1, 2_000), (1, 1_000_000))
+fn size(setting: &Setting) -> (usize, u32) {
+    let (fewer, repeats) = setting.pick([(20, 50), (1, 2_000), (1, 1_000_000)]);
+    (fewer, setting.parameters.one(REPEATS, repeats))
 }
 
 /// The numbers of tasks, and what was published about them.
-fn rows(scale: Scale) -> [(usize, Added); 3] {
-    SWITCHES.map(|added| (added.tasks / size(scale).0, added))
+fn rows(setting: &Setting) -> Vec<(usize, Option<Added>)> {
+    match setting.parameters.numbers(COUNTS) {
+        Some(counts) => counts.iter().map(|&tasks| (tasks as usize, None)).collect(),
+        None => SWITCHES.map(|added| (added.tasks / size(setting).0, Some(added))).into(),
+    }
 }
 
 fn size_in_words(setting: &Setting) -> String {
-    let counts = rows(setting.scale).map(|(tasks, _)| tasks.to_string()).join(", ");
-    format!(
-        "{}: {counts} tasks of {} repeats, chunks of 1000",
-        setting.scale,
-        size(setting.scale).1
-    )
+    let counts: Vec<String> = rows(setting).iter().map(|(tasks, _)| tasks.to_string()).collect();
+    let (repeats, chunk, counts) = (size(setting).1, chunk(setting), counts.join(", "));
+    format!("{}: {counts} tasks of {repeats} repeats, chunks of {chunk}", setting.scale)
 }
 
 fn blocks(setting: &Setting) -> Vec<Block> {
-    let (repeats, workers) = (size(setting.scale).1, setting.most_workers());
-    let block = |(tasks, _): (usize, Added)| {
-        Block::new(format!("{tasks} tasks"), move || {
-            let load = Load::uniform(tasks, repeats);
-            let bench = Bench::new(load, false);
-            let case = |(name, way)| bench.case(way, workers, labels(name, workers, tasks));
-            Ok(WAYS.into_iter().filter_map(case).collect())
-        })
+    let (repeats, threads, chunk) = (size(setting).1, setting.most_workers(), chunk(setting));
+    let block = |(tasks, _): (usize, Option<Added>)| {
+        let load = Load { tasks, repeats, threads, chunk };
+        let case = move |name| Case::new(labels(name, threads, tasks), move || load.run(name));
+        Block::new(format!("{tasks} tasks"), move || Ok([FIXED, CHANGED].map(case).into()))
     };
-    rows(setting.scale).into_iter().map(block).collect()
+    rows(setting).into_iter().map(block).collect()
+}
+
+/// The tasks of a program, and its threads.
+#[derive(Debug, Clone, Copy)]
+struct Load {
+    tasks: usize,
+    repeats: u32,
+    threads: usize,
+    chunk: usize,
+}
+
+impl Load {
+    fn job(self, way: Way) -> Job {
+        let Self { tasks, repeats, threads, chunk } = self;
+        Job {
+            name: "program".to_owned(),
+            access: Access::Compute,
+            tasks,
+            repeats,
+            entries: 1,
+            threads,
+            pinned: true,
+            chunk,
+            way,
+            until: Until::Done { tell_at: None },
+        }
+    }
+
+    /// One run of the program: by itself, or under the coordinator.
+    fn run(self, way: &str) -> Result<Metrics, Failure> {
+        let folder = tempfile::tempdir().map_err(Failure::impossible)?;
+        let place = place(&folder);
+        let standing = (way == CHANGED)
+            .then(|| Standing::start(&place, Policy::Script, script(self)?))
+            .transpose()?;
+        let way = if way == CHANGED { Way::Shares(place) } else { Way::Fixed };
+        let mut program = Program::start(&self.job(way))?;
+        program.tell("go")?;
+        let outcome = program.outcome()?;
+        drop(standing);
+        Ok(vec![("wall_s", outcome.seconds), ("changes", outcome.changes as f64)])
+    }
+}
+
+/// The coordinator's reply to a pool that registers: what it has already. The name of a pool in the
+/// table is that of its binary.
+fn script(Load { threads, chunk, .. }: Load) -> Result<Script, Failure> {
+    let schedule = Schedule::Dynamic { chunk };
+    let text = format!("when sinew-lab joins sinew-lab threads {threads} schedule {schedule}");
+    text.parse().map_err(Failure::impossible)
 }
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
-    let words = "Added is the median, over rounds, of the time with a change over the time \
-        without. Chunks of 1000 of 1000 tasks are one chunk: one thread works, as there.";
+    let words = "A time begins before the program has its threads, and includes its messages to \
+        and from the coordinator. Added is the median, over rounds, of the time with a change \
+        over the time without. Chunks of 1000 of 1000 tasks are one chunk: one thread works, as \
+        there.";
     vec![
         Part::words(words),
-        Part::Table(table(results, setting.scale)),
-        Part::Plot(plot(results, setting.scale)),
+        Part::Table(table(results, setting)),
+        Part::Plot(plot(results, setting)),
     ]
 }
 
@@ -91,9 +142,9 @@ fn more(results: &Results, tasks: &str) -> Vec<f64> {
     ratios.into_iter().map(|ratio| ratio - 1.0).collect()
 }
 
-fn table(results: &Results, scale: Scale) -> Table {
+fn table(results: &Results, setting: &Setting) -> Table {
     let mut table = Table::new("switching", "Time of all tasks, and what a switch adds");
-    for (tasks, published) in rows(scale) {
+    for (tasks, published) in rows(setting) {
         let count = tasks.to_string();
         let (fixed, changed) = (which(FIXED, &count), which(CHANGED, &count));
         let of = |which| results.values(which, "wall_s");
@@ -109,24 +160,25 @@ fn table(results: &Results, scale: Scale) -> Table {
         ];
         let added = added(results.median(&fixed, "wall_s"), &more(results, &count));
         table.row(times.into_iter().chain(added).chain([
-            cell("paper: added, ms", published.ms),
-            cell("paper: added, %", published.percent),
+            cell("paper: added, ms", published.map(|added| added.ms)),
+            cell("paper: added, %", published.map(|added| added.percent)),
         ]));
     }
     table
 }
 
-fn plot(results: &Results, scale: Scale) -> Plot {
-    let counts = rows(scale).map(|(tasks, _)| tasks.to_string());
+fn plot(results: &Results, setting: &Setting) -> Plot {
+    let counts: Vec<String> = rows(setting).iter().map(|(tasks, _)| tasks.to_string()).collect();
     let percent = |tasks: &String| more(results, tasks).iter().map(|more| more * 100.0).collect();
     let rounds: Vec<Vec<f64>> = counts.iter().map(percent).collect();
     let plot = Plot::new("switching", "What a switch adds", Form::Bars).axes("tasks", "added, %");
-    plot.over(counts.to_vec()).with(series("here", &rounds))
+    plot.over(counts).with(series("here", &rounds))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::setting::Scale;
 
     /// Catches: a number of tasks beside another one's published value.
     #[test]

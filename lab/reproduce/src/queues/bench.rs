@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use sinew::iter::{IndexedParIter, ParIter, ParallelSliceMut};
 use sinew::locality::Distribution;
-use sinew::{DomainKind, Domains, Mapping, Placement, Pool, TileOrder};
+use sinew::{DomainKind, Domains, Mapping, Placement, Pool, PoolBuilder, TileOrder};
 use sinew_apps::jacobi::{Form, Lattice, Plan, Stores};
 use sinew_topology::Machine;
 
@@ -103,10 +103,14 @@ impl Bench {
 
 /// A pool all of whose workers are pinned; an external thread would not be.
 pub(crate) fn pinned_pool(workers: usize) -> Result<Pool, Failure> {
+    pinned(workers).build().map_err(Failure::impossible)
+}
+
+/// The builder of such a pool.
+pub(crate) fn pinned(workers: usize) -> PoolBuilder {
     let builder = Pool::builder().threads(workers).external_slot(false);
     let fits = workers <= sinew_topology::Limits::read().allowed().len();
-    let mapping = if fits { Mapping::Compact } else { Mapping::None };
-    builder.mapping(mapping).build().map_err(Failure::impossible)
+    builder.mapping(if fits { Mapping::Compact } else { Mapping::None })
 }
 
 fn negate(from: &[f64], to: &mut [f64], slab: usize) {

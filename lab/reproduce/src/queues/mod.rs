@@ -17,7 +17,7 @@ mod figures;
 mod routes;
 mod table1;
 
-pub(crate) use bench::pinned_pool;
+pub(crate) use bench::{pinned, pinned_pool};
 
 use crate::experiment::{Caveat, Experiment, Need};
 use crate::paper::queues::FIGURE_WORDS;

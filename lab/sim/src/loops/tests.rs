@@ -55,7 +55,7 @@ fn two_workers_take_what_can_be_computed_by_hand() {
     }
     // Single iterations at the end balance the load.
     for n in [2, 64, 100, 1_000] {
-        for text in ["tapered:1", "stealing", "dynamic:1"] {
+        for text in ["guided:1", "tapered:1", "stealing", "dynamic:1"] {
             assert_eq!(
                 time(2, text.parse().expect("a schedule"), n),
                 5 * n as u64,

@@ -1,9 +1,9 @@
 //! Results, and the checks of every run.
 
-use super::ProgramsReport;
 use super::host::Resident;
 use super::mix::Arrival;
 use super::run::Run;
+use super::{Power, ProgramsReport, SECOND};
 use crate::queue::Time;
 use crate::report::Violation;
 
@@ -88,6 +88,10 @@ impl Run<'_> {
         let sum = |count: fn(&super::host::Host<'_>) -> u64| self.hosts.iter().map(count).sum();
         let cores = (self.hosts.len() * self.facts.layout.len()) as f64;
         let used: f64 = self.hosts.iter().map(|host| host.used).sum();
+        let time = self.queue.now() as f64 / SECOND as f64;
+        let energy = |power: Power| {
+            power.idle_w * self.hosts.len() as f64 * time + power.core_w * used / SECOND as f64
+        };
         let fairness = if counters.squares > 0.0 {
             counters.slowdowns * counters.slowdowns / (ended * counters.squares)
         } else {
@@ -106,6 +110,7 @@ impl Run<'_> {
             decisions: sum(|host| host.decisions),
             moving_decisions: sum(|host| host.moving),
             used: used / (self.queue.now().max(1) as f64 * cores),
+            energy_j: self.facts.setup.power.map(energy),
             events: counters.events,
             trace: self.trace.hash(),
             is_whole: counters.left() == self.facts.mix.arrivals.len() as u64,

@@ -208,7 +208,8 @@ impl<'c> Host<'c> {
         let programs: Vec<Program> =
             self.residents.iter().map(|resident| resident.program.clone()).collect();
         let effects = self.known_effects();
-        let grants = decide(self.facts.setup.policy, &self.facts.layout, &programs, &effects);
+        let setup = self.facts.setup;
+        let grants = decide(setup.policy, &self.facts.layout, &programs, &effects, setup.power);
         self.decisions += 1;
         let crowded = programs.len() > self.facts.layout.len();
         let mut moves = 0;
@@ -222,10 +223,16 @@ impl<'c> Host<'c> {
         self.due = self.next_decision(now);
     }
 
-    /// Policies that use measurements decide periodically.
+    /// Policies that use measurements decide periodically; a program alone has all cores, unless
+    /// they have a price.
     fn next_decision(&self, now: Time) -> Option<Time> {
-        let measures = self.facts.setup.policy == Policy::Efficiency && self.residents.len() > 1;
-        let period = measures.then_some(now + self.facts.setup.period);
+        let Cluster { policy, period, .. } = self.facts.setup;
+        let least = match policy {
+            Policy::Efficiency => 2,
+            policy if policy.uses_power() => 1,
+            _ => usize::MAX,
+        };
+        let period = (self.residents.len() >= least).then_some(now + period);
         let scripted = self.script.next_due_ms().map(|ms| (ms * (SECOND / 1_000)).max(now + 1));
         period.into_iter().chain(scripted).min()
     }

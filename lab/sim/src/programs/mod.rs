@@ -46,7 +46,7 @@ use sinew_topology::Machine;
 pub use dispatch::Dispatch;
 pub use mix::{Arrival, Kind, Mix, SpeedUp};
 pub use parse::MixTextError;
-pub use sinew_policy::share::{Policy, Script};
+pub use sinew_policy::share::{Policy, Power, Script};
 
 use crate::costs::set_by_name;
 use crate::engine::Progress;
@@ -72,8 +72,10 @@ pub struct Cluster {
     pub move_cost: Time,
     /// Time from an arrival or an end to the new shares.
     pub delay: Time,
-    /// Period of measurements and decisions under [`Policy::Efficiency`].
+    /// Period of measurements and decisions under [`Policy::Efficiency`] and [`Policy::Energy`].
     pub period: Time,
+    /// The power of each machine, if energy is of interest. [`Policy::Energy`] knows it.
+    pub power: Option<Power>,
     /// The script that each machine follows under [`Policy::Script`].
     pub script: Script,
     /// Random seed; the same seed gives the same run.
@@ -109,6 +111,8 @@ pub struct ProgramsReport {
     pub moving_decisions: u64,
     /// Fraction of all cores' time until the makespan that was assigned to programs.
     pub used: f64,
+    /// Joules of all machines until the makespan, if their power is given.
+    pub energy_j: Option<f64>,
     /// Number of events.
     pub events: u64,
     /// The fingerprint of the run.
@@ -131,6 +135,7 @@ impl Cluster {
             move_cost: 50_000_000,
             delay: 200_000_000,
             period: SECOND / 10,
+            power: None,
             script: Script::default(),
             seed: 0,
         }
@@ -189,6 +194,12 @@ impl Cluster {
                 crate::setup::MOST_WORKERS,
                 self.machines
             )));
+        }
+        let is_sound = |power: Power| {
+            [power.idle_w, power.core_w].iter().all(|watts| (0.0..=1e9).contains(watts))
+        };
+        if !self.power.is_none_or(is_sound) {
+            return Err(SetupError::new("watts are from 0 to 1e9".into()));
         }
         if self.period == 0 {
             return Err(SetupError::new(

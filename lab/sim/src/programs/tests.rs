@@ -2,7 +2,7 @@
 
 use sinew_policy::share::Policy;
 
-use super::{Arrival, Cluster, Dispatch, Kind, Mix, ProgramsReport, SECOND, SpeedUp};
+use super::{Arrival, Cluster, Dispatch, Kind, Mix, Power, ProgramsReport, SECOND, SpeedUp};
 
 fn cluster(machine: &str, machines: usize) -> Cluster {
     Cluster::new(machine.parse().expect("a machine"), machines)
@@ -103,6 +103,41 @@ fn cores_go_where_they_are_of_use_under_the_policy_that_measures() {
     assert!(response(Policy::Efficiency) < 0.9 * response(Policy::Equal));
 }
 
+/// Catches: watts of idle cores, idle watts that end with the programs' work, and joules of a
+/// machine that no one asked for.
+#[test]
+fn energy_is_what_the_machines_and_their_busy_cores_use() {
+    let free = cluster("core:4", 2).free();
+    let one = mix(vec![Kind { max: 2, ..Kind::new("a", 0.0) }], &[(1, 0, 8)]);
+    assert_eq!(run(&free, &one).energy_j, None);
+    let power = Power { idle_w: 10.0, core_w: 3.0 };
+    let report = run(&Cluster { power: Some(power), ..free }, &one);
+    // Two machines for 5 s, and two cores for 4 s.
+    let energy_j = report.energy_j.expect("a power");
+    assert!((energy_j - (100.0 + 24.0)).abs() < 1e-3, "{report:?}");
+}
+
+/// Catches: a policy that does not use less energy, or less energy times time, than the others; and
+/// a mix that is no compromise.
+#[test]
+fn policies_by_energy_use_less_of_it_and_the_more_time_the_more_it_weighs() {
+    let curve = [(1, 1.0), (2, 1.9), (4, 3.1), (8, 3.75)];
+    let kind = Kind { speed_up: SpeedUp::Measured(curve.into()), ..Kind::new("a", 0.0) };
+    let programs = mix(vec![kind], &[(0, 0, 400), (0, 0, 800)]);
+    let power = Some(Power { idle_w: 10.0, core_w: 10.0 });
+    let results = |policy| {
+        let report = run(&Cluster { policy, power, ..cluster("core:16", 1).free() }, &programs);
+        (report.energy_j.expect("a power"), report.makespan as f64 / SECOND as f64)
+    };
+    let [equal, least, product, mixed] =
+        [Policy::Equal, Policy::ENERGY, Policy::ENERGY_DELAY, Policy::Energy { percent: 25 }]
+            .map(results);
+    assert!(least.0 < 0.8 * equal.0 && least.0 < product.0, "{equal:?} {least:?} {product:?}");
+    let of = |(energy, time): (f64, f64)| energy * time;
+    assert!(of(product) < of(equal) && of(product) < of(least), "{equal:?} {least:?} {product:?}");
+    assert!(product.0 <= mixed.0 && mixed.1 <= product.1, "{product:?} {mixed:?}");
+}
+
 /// Catches: a script that is ignored.
 #[test]
 fn a_script_says_who_has_what_and_when() {
@@ -138,6 +173,7 @@ fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
             policy: policies[seed as usize % policies.len()],
             dispatch: Dispatch::ALL[chance.usize(..4)],
             script: Mix::script(),
+            power: chance.bool().then_some(Power { idle_w: 20.0, core_w: 5.0 }),
             seed,
             ..cluster(machine, chance.usize(1..4))
         };
@@ -154,8 +190,9 @@ fn two_hundred_random_clusters_keep_every_rule_and_repeat() {
 fn programs_by_chance_tell_the_policies_apart() {
     let mix = Mix::random(40, 16, 3);
     let trace = |policy| {
-        let setup =
-            Cluster { policy, script: Mix::script(), ..cluster("package:2 l3:2 core:4", 1) };
+        let power = Some(Power { idle_w: 10.0, core_w: 5.0 });
+        let usual = cluster("package:2 l3:2 core:4", 1);
+        let setup = Cluster { policy, power, script: Mix::script(), ..usual };
         run(&setup, &mix).trace
     };
     let traces = Policy::ALL.map(trace);

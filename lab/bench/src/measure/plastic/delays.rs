@@ -71,7 +71,7 @@ const SCHEDULES: [Schedule; 6] = [
     Schedule::Static,
     Schedule::Dynamic { chunk: 1 },
     Schedule::Dynamic { chunk: 64 },
-    Schedule::Tapered { min: 1 },
+    Schedule::Guided { min: 1 },
     Schedule::Factoring { min: 1 },
     Schedule::Stealing,
 ];

@@ -12,9 +12,7 @@ pub(super) fn forms() -> [Form; 4] {
         sinew::form("sinew dynamic:16", |pool, case| {
             run(pool, case, Schedule::Dynamic { chunk: 16 })
         }),
-        sinew::form("sinew tapered:16", |pool, case| {
-            run(pool, case, Schedule::Tapered { min: 16 })
-        }),
+        sinew::form("sinew guided:16", |pool, case| run(pool, case, Schedule::Guided { min: 16 })),
     ]
 }
 

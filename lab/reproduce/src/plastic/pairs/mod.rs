@@ -4,19 +4,27 @@
 //! A program's slowdown is its speed alone over its speed beside others, in tasks a second, while
 //! all of them are at work. On a machine that is divided well two programs have a slowdown of 2
 //! each, and less where one leaves something that the other can use.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `view` | slowdowns as tables and plots |
+//! | `sockets` | the same pairs on one socket, and on sockets of their own |
 
+mod sockets;
 mod view;
 
 use std::thread;
 use std::time::Duration;
 
 use sinew_coord::{Policy, layout};
+use sinew_policy::share::Layout;
 
-use super::common::OTHER_TIMES;
+use super::common::{OTHER_TIMES, TASKS};
 use super::programs::{Access, Job, Program, Standing, Until, Way, place};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::plastic::PAIRS_WORDS;
+use crate::parameters::Parameter;
 use crate::report::Part;
 use crate::results::{Labels, Metrics, Results};
 use crate::setting::{Scale, Setting};
@@ -32,8 +40,8 @@ const ABOUT: About = About {
         Caveat { unless: Need::Nothing, words: PAIRS_WORDS },
         Caveat {
             unless: Need::Packages(2),
-            words: "All programs share one package here, and mostly its last cache: which of them \
-                should be put together, and which apart, this cannot show.",
+            words: "All programs share one package here, and mostly its last cache: Figure 2.1 \
+                needs two packages with two cores.",
         },
         Caveat {
             unless: Need::Workers(4),
@@ -47,8 +55,12 @@ const ABOUT: About = About {
 
 /// The experiment.
 pub(super) fn experiment() -> Experiment {
-    Experiment::new(ABOUT, blocks, report).sized(size_in_words)
+    let experiment = Experiment::new(ABOUT, blocks, report).sized(size_in_words);
+    experiment.with_parameters(&[TASKS, WINDOW])
 }
+
+/// The milliseconds for which tasks are counted.
+const WINDOW: Parameter = Parameter::new("window_ms", 1 << 32);
 
 /// A kind of program.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -102,6 +114,10 @@ enum Mode {
     Shared,
     /// Shares on cores that are chosen by what programs do to each other.
     Contention,
+    /// Two programs on half of one socket's cores each.
+    OneSocket,
+    /// The same on as many cores of a socket each.
+    OwnSockets,
 }
 
 impl Mode {
@@ -110,6 +126,8 @@ impl Mode {
             Self::Anarchy => "anarchy",
             Self::Shared => "shared",
             Self::Contention => "shared, by contention",
+            Self::OneSocket => "one socket",
+            Self::OwnSockets => "own sockets",
         }
     }
 
@@ -117,6 +135,12 @@ impl Mode {
     fn all(caches: usize) -> Vec<Self> {
         let all = [Self::Anarchy, Self::Shared, Self::Contention];
         all.into_iter().filter(|&mode| mode != Self::Contention || caches > 1).collect()
+    }
+
+    /// Those of Figure 2.1, on a machine that has the sockets for them.
+    fn on_sockets(layout: &Layout) -> Vec<Self> {
+        let both = [Self::OneSocket, Self::OwnSockets];
+        both.into_iter().filter(|&mode| sockets::places(layout, mode).is_some()).collect()
     }
 }
 
@@ -138,12 +162,10 @@ fn name(group: &[Kind]) -> String {
 }
 
 /// Tasks, entries of a large table, and the time for which tasks are counted.
-fn size(scale: Scale) -> (usize, usize, Duration) {
-    scale.pick(
-        (64, 1 << 14, Duration::from_millis(20)),
-        (1_000, 1 << 25, Duration::from_millis(400)),
-        (1_000, 1 << 28, Duration::from_secs(5)),
-    )
+fn size(setting: &Setting) -> (usize, usize, Duration) {
+    let sizes = [(64, 1 << 14, 20), (1_000, 1 << 25, 400), (1_000, 1 << 28, 5_000)];
+    let ((tasks, entries, ms), given) = (setting.pick(sizes), &setting.parameters);
+    (given.one(TASKS, tasks), entries, Duration::from_millis(given.one(WINDOW, ms)))
 }
 
 /// Entries of a table that fits: 128 KiB.
@@ -152,6 +174,9 @@ const FEW_ENTRIES: usize = 1 << 15;
 #[derive(Debug, Clone, Copy)]
 struct Bench {
     scale: Scale,
+    tasks: usize,
+    entries: usize,
+    window: Duration,
     threads: usize,
 }
 
@@ -162,7 +187,7 @@ impl Bench {
     }
 
     fn job(self, kind: Kind, number: usize, way: Way) -> Job {
-        let (tasks, entries, _) = size(self.scale);
+        let Self { tasks, entries, .. } = self;
         let [quick, default, full] = kind.repeats;
         Job {
             name: format!("{} {number}", kind.name),
@@ -171,6 +196,8 @@ impl Bench {
             repeats: self.scale.pick(quick, default, full),
             entries: if kind.fits { entries.min(FEW_ENTRIES) } else { entries },
             threads: self.threads,
+            pinned: false,
+            chunk: 1,
             way,
             until: Until::Told,
         }
@@ -192,10 +219,17 @@ impl Bench {
         let standing = (mode == Mode::Contention)
             .then(|| Standing::start(&place, Policy::Contention, Default::default()))
             .transpose()?;
-        let way = || if mode == Mode::Anarchy { Way::Anarchic } else { Way::Shares(place.clone()) };
-        let start = |(number, &kind)| Program::start(&self.job(kind, number, way()));
+        let mut places = sockets::places(&layout(), mode);
+        let mut way = |number: usize| match (mode, &mut places) {
+            (Mode::Anarchy, _) => Way::Anarchic,
+            (Mode::OneSocket | Mode::OwnSockets, Some(places)) => {
+                Way::On(std::mem::take(&mut places[number]))
+            }
+            _ => Way::Shares(place.clone()),
+        };
+        let start = |(number, &kind)| Program::start(&self.job(kind, number, way(number)));
         let mut programs = group.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()?;
-        let window = size(self.scale).2;
+        let window = self.window;
         // Shares settle before anything is counted.
         for (line, then) in [("go", window / 2), ("count", window), ("stop", Duration::ZERO)] {
             programs.iter_mut().try_for_each(|program| program.tell(line))?;
@@ -221,7 +255,7 @@ impl Bench {
 const ALONE: &str = "alone";
 
 fn size_in_words(setting: &Setting) -> String {
-    let (tasks, entries, window) = size(setting.scale);
+    let (tasks, entries, window) = size(setting);
     format!(
         "{}: {tasks} tasks again and again for {window:?}, tables of {} and {} KiB",
         setting.scale,
@@ -231,12 +265,16 @@ fn size_in_words(setting: &Setting) -> String {
 }
 
 fn blocks(setting: &Setting) -> Vec<Block> {
-    let bench = Bench { scale: setting.scale, threads: setting.most_workers() };
+    let ((tasks, entries, window), threads) = (size(setting), setting.most_workers());
+    let bench = Bench { scale: setting.scale, tasks, entries, window, threads };
     let cases = move || {
-        let modes = Mode::all(caches());
-        let together = groups()
-            .into_iter()
-            .flat_map(|group| modes.iter().map(move |&mode| (group.clone(), mode)));
+        let (modes, on_sockets) = (Mode::all(caches()), Mode::on_sockets(&layout()));
+        let of = |group: Group| {
+            let on_sockets = if group.len() == 2 { &on_sockets[..] } else { &[] };
+            let modes: Vec<Mode> = modes.iter().chain(on_sockets).copied().collect();
+            modes.into_iter().map(move |mode| (group.clone(), mode))
+        };
+        let together = groups().into_iter().flat_map(of);
         let together = together.map(|(group, mode)| bench.together(group, mode));
         Ok(KINDS.map(|kind| bench.alone(kind)).into_iter().chain(together).collect())
     };
@@ -256,6 +294,7 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
         Part::Words(words),
         Part::Table(view.slowdowns()),
         Part::Table(view.sums()),
+        Part::Table(view.sockets()),
         Part::Plot(view.plot("slowdowns", "Slowdown of each program", View::worst)),
         Part::Plot(view.plot("together", "All speeds together", View::together)),
     ]
@@ -274,7 +313,8 @@ fn caches() -> usize {
 mod tests {
     use super::*;
 
-    const BENCH: Bench = Bench { scale: Scale::Default, threads: 4 };
+    pub(super) const BENCH: Bench =
+        Bench { scale: Scale::Default, tasks: 1, entries: 1, window: Duration::ZERO, threads: 4 };
 
     fn alone(kind: Kind, speed: f64) -> (Labels, Metrics) {
         (BENCH.labels(kind.name, ALONE), vec![(kind.speed, speed)])
@@ -301,9 +341,12 @@ mod tests {
         let [_, Part::Table(slowdowns), Part::Table(together), ..] = &parts[..] else {
             panic!("{parts:?}")
         };
-        assert_eq!(slowdowns.shown(&["compute", "at random"])[2..], ["4", "2", "0.50"]);
-        assert_eq!(slowdowns.shown(&["at random", "compute"])[2..], ["4", "1.25", "0.31"]);
-        assert_eq!(together.shown(&[&pair])[1..], ["0.50", "1.30", "2.60"]);
+        assert_eq!(slowdowns.shown(&["compute", "at random"])[2..], ["4", "-", "2", "-", "0.50"]);
+        assert_eq!(
+            slowdowns.shown(&["at random", "compute"])[2..],
+            ["4", "-", "1.25", "-", "0.31"]
+        );
+        assert_eq!(together.shown(&[&pair])[1..], ["0.50", "-", "1.30", "-", "2.60"]);
         assert_eq!(parts.len(), 5, "words, two tables, two plots");
     }
 

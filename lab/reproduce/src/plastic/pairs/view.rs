@@ -1,8 +1,10 @@
 //! The report about programs that run beside each other.
 
 use super::{ALONE, Group, Kind, Mode, groups, name};
-use crate::report::{Form, Plot, Series, Table, cell};
+use crate::plastic::common::series;
+use crate::report::{Form, Plot, Table, cell};
 use crate::results::Results;
+use crate::statistics::{median, standard_deviation};
 
 /// The measurements so far, as tables and plots.
 pub(super) struct View<'a> {
@@ -22,20 +24,30 @@ impl View<'_> {
             .collect()
     }
 
-    fn slowdown(&self, kind: Kind, group: &[Kind], mode: Mode) -> Option<f64> {
+    /// In each round.
+    fn slowdown(&self, kind: Kind, group: &[Kind], mode: Mode) -> Vec<f64> {
         let programs = name(group);
         let beside = [("programs", programs.as_str()), ("mode", mode.name())];
-        self.results.ratio(&[("programs", kind.name), ("mode", ALONE)], &beside, kind.speed)
+        self.results.ratios(&[("programs", kind.name), ("mode", ALONE)], &beside, kind.speed)
     }
 
-    /// The sum of all speeds, each relative to the program alone.
-    pub(super) fn together(&self, group: &[Kind], mode: Mode) -> Option<f64> {
-        group.iter().map(|&kind| Some(1.0 / self.slowdown(kind, group, mode)?)).sum()
+    /// The slowdowns of all programs of a group, in each round.
+    fn all(&self, group: &[Kind], mode: Mode) -> Vec<Vec<f64>> {
+        let each: Vec<Vec<f64>> =
+            group.iter().map(|&kind| self.slowdown(kind, group, mode)).collect();
+        let rounds = each.iter().map(Vec::len).min().unwrap_or(0);
+        (0..rounds).map(|round| each.iter().map(|kind| kind[round]).collect()).collect()
     }
 
-    pub(super) fn worst(&self, group: &[Kind], mode: Mode) -> Option<f64> {
-        let mut slowdowns = group.iter().map(|&kind| self.slowdown(kind, group, mode));
-        slowdowns.try_fold(0.0_f64, |worst, slowdown| Some(worst.max(slowdown?)))
+    /// The sum of all speeds, each relative to the program alone, in each round.
+    pub(super) fn together(&self, group: &[Kind], mode: Mode) -> Vec<f64> {
+        let sum = |slowdowns: Vec<f64>| slowdowns.iter().map(|slowdown| 1.0 / slowdown).sum();
+        self.all(group, mode).into_iter().map(sum).collect()
+    }
+
+    /// The largest slowdown of a group, in each round.
+    pub(super) fn worst(&self, group: &[Kind], mode: Mode) -> Vec<f64> {
+        self.all(group, mode).into_iter().map(|all| all.into_iter().fold(0.0, f64::max)).collect()
     }
 
     fn table(
@@ -43,14 +55,18 @@ impl View<'_> {
         file: &str,
         title: &str,
         first: &[&str],
-        rows: Vec<(Vec<String>, Vec<Option<f64>>)>,
+        rows: Vec<(Vec<String>, Vec<Vec<f64>>)>,
     ) -> Table {
         let modes = self.modes();
         let mut table = Table::new(file, title);
         for (names, values) in rows {
-            let ratio = values[0].zip(values[1]).map(|(anarchy, shared)| shared / anarchy);
+            let medians = median(&values[0]).zip(median(&values[1]));
+            let ratio = medians.map(|(anarchy, shared)| shared / anarchy);
             let names = first.iter().zip(names).map(|(title, name)| cell(*title, name));
-            let values = modes.iter().zip(values).map(|(mode, value)| cell(mode.name(), value));
+            let values = modes.iter().zip(values).flat_map(|(mode, rounds)| {
+                let deviation = standard_deviation(&rounds);
+                [cell(mode.name(), median(&rounds)), cell("standard deviation", deviation)]
+            });
             table.row(names.chain(values).chain([cell("shared / anarchy", ratio)]));
         }
         table
@@ -93,17 +109,15 @@ impl View<'_> {
         &self,
         file: &str,
         title: &str,
-        value: fn(&Self, &[Kind], Mode) -> Option<f64>,
+        value: fn(&Self, &[Kind], Mode) -> Vec<f64>,
     ) -> Plot {
         let groups = groups();
         let names = groups.iter().map(|group| name(group)).collect();
         let plot =
             Plot::new(file, title, Form::Bars).axes("", "times that alone").over(names).ratios();
         self.modes().into_iter().fold(plot, |plot, mode| {
-            plot.with(Series::new(
-                mode.name(),
-                groups.iter().map(|group| value(self, group, mode)).collect(),
-            ))
+            let rounds: Vec<_> = groups.iter().map(|group| value(self, group, mode)).collect();
+            plot.with(series(mode.name(), &rounds))
         })
     }
 }

@@ -28,6 +28,10 @@ pub(crate) struct Job {
     pub(crate) entries: usize,
     /// The most that work.
     pub(crate) threads: usize,
+    /// Whether each of them is pinned to a core of its own, as far as there are enough.
+    pub(crate) pinned: bool,
+    /// Tasks that a thread takes at a time, unless it is granted another schedule.
+    pub(crate) chunk: usize,
     pub(crate) way: Way,
     pub(crate) until: Until,
 }
@@ -35,8 +39,12 @@ pub(crate) struct Job {
 /// Its relation to other programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Way {
+    /// It has all its threads at any time, and nothing can change its loop or sees its progress.
+    Fixed,
     /// It has all its threads at any time, placed by the system.
     Anarchic,
+    /// A thread for each of these CPUs, and on it.
+    On(Vec<usize>),
     /// Its pool takes part in the table of this folder.
     Shares(PathBuf),
     /// The program takes part in it, and changes its loop when its share has changed. It checks at
@@ -72,7 +80,7 @@ pub(crate) struct Finished {
     pub(crate) seconds: f64,
     /// Tasks that were done in that time.
     pub(crate) tasks: u64,
-    /// Number of changes of its loop.
+    /// Number of changes: requests for its loop, or shares of its pool after the first one.
     pub(crate) changes: u64,
     /// The error in its results.
     pub(crate) wrong: Option<String>,

@@ -13,13 +13,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use sinew::iter::ParIter;
-use sinew::{Cancelled, Control, Mapping, Pool, over};
+use sinew::{Cancelled, Control, Mapping, Pool, Schedule, over};
 use sinew_apps::collatz::{Workload, apply};
 use sinew_coord::{Member, Offer, Share, Table};
 
 use super::job::{Finished, Job, Said, Until, Way};
 use crate::failure::Failure;
-use crate::plastic::bench::DYNAMIC_INDIVIDUAL;
+use crate::queues::pinned;
 
 /// Between two looks at how much is done.
 const PROGRESS: Duration = Duration::from_millis(1);
@@ -62,6 +62,9 @@ fn say(output: &mut impl Write, said: &Said) -> Result<(), Failure> {
 /// A program at work.
 struct Running<'j> {
     workload: &'j Workload,
+    schedule: Schedule,
+    /// Whether its loop has the control.
+    is_plastic: bool,
     control: Control,
     pool: Pool,
     /// Its own place in the table, and how often it looks there.
@@ -79,26 +82,34 @@ impl<'j> Running<'j> {
     fn begin(job: &Job, workload: &'j Workload) -> Result<Self, Failure> {
         let began = Instant::now();
         // No external thread: it would not be moved.
-        let builder = Pool::builder().threads(job.threads).external_slot(false);
+        let unpinned = || Pool::builder().threads(job.threads).external_slot(false);
+        let builder = if job.pinned { pinned(job.threads) } else { unpinned() };
         let builder = match &job.way {
             Way::Shares(folder) => builder.coordinate_in(folder),
-            Way::Anarchic | Way::Looks { .. } => builder,
+            Way::On(cpus) => builder.threads(cpus.len()).mapping(Mapping::Explicit(cpus.clone())),
+            Way::Fixed | Way::Anarchic | Way::Looks { .. } => builder,
         };
         let pool = builder.build().map_err(Failure::impossible)?;
         let member = match &job.way {
             Way::Looks { folder, every_ms } => {
                 Some((join(job, folder)?, Duration::from_millis(*every_ms)))
             }
-            Way::Anarchic | Way::Shares(_) => None,
+            Way::Fixed | Way::Anarchic | Way::On(_) | Way::Shares(_) => None,
         };
-        Ok(Self { workload, control: Control::new(), pool, member, began })
+        let schedule = Schedule::Dynamic { chunk: job.chunk };
+        let (control, is_plastic) = (Control::new(), job.way != Way::Fixed);
+        Ok(Self { workload, schedule, is_plastic, control, pool, member, began })
     }
 
     /// All tasks.
     fn tasks(&self) -> Result<Vec<u64>, Cancelled> {
-        let Self { workload, control, pool, .. } = self;
+        let Self { workload, schedule, control, pool, .. } = self;
         pool.run(|_| {
-            let tasks = over(workload.tasks()).control(control).schedule(DYNAMIC_INDIVIDUAL);
+            let tasks = over(workload.tasks()).default_schedule(*schedule);
+            if !self.is_plastic {
+                return Ok(tasks.map_array(workload.table(), apply).collect());
+            }
+            let tasks = tasks.control(control);
             tasks.map_array(workload.table(), apply).collect()
         })
     }
@@ -193,7 +204,13 @@ impl<'j> Running<'j> {
     fn outcome(&self, seconds: f64, tasks: u64, answers: Option<&[u64]>) -> Finished {
         let checked = answers.map_or(Ok(()), |answers| self.workload.check(answers));
         let wrong = checked.err().map(|wrong| wrong.to_string());
-        Finished { seconds, tasks, changes: self.control.snapshot().changes, wrong }
+        Finished { seconds, tasks, changes: self.changes(), wrong }
+    }
+
+    /// The first share is no change.
+    fn changes(&self) -> u64 {
+        let shares = self.pool.share().map_or(0, |share| share.epoch.saturating_sub(1));
+        self.control.snapshot().changes + shares
     }
 }
 
@@ -215,12 +232,18 @@ fn change(control: &Control, share: &Share) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{self, BufReader, Read};
+
+    use sinew_coord::{Name, Policy, Row};
+
     use super::*;
-    use crate::plastic::programs::Access;
+    use crate::plastic::programs::{Access, Standing};
 
     fn job(way: Way, until: Until) -> Job {
         let (name, access) = ("first".to_owned(), Access::Random);
-        Job { name, access, tasks: 300, repeats: 40, entries: 256, threads: 2, way, until }
+        let (tasks, repeats, entries) = (300, 40, 256);
+        let (threads, pinned, chunk) = (2, false, 1);
+        Job { name, access, tasks, repeats, entries, threads, pinned, chunk, way, until }
     }
 
     /// All messages of a program whose input lines exist from the beginning.
@@ -244,14 +267,16 @@ mod tests {
     fn a_program_does_its_tasks_in_every_way() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("shared");
-        let done = Until::Done { tell_at: Some(0.0) };
-        let mut ways = vec![Way::Anarchic];
+        let tell_at = |way: &Way| (*way != Way::Fixed).then_some(0.0);
+        let cpu = sinew_topology::Limits::read().allowed().iter().last();
+        let mut ways = vec![Way::Fixed, Way::Anarchic, Way::On(cpu.into_iter().collect())];
         if cfg!(target_os = "linux") {
             let looks = |every_ms| Way::Looks { folder: place.clone(), every_ms };
             ways.extend([Way::Shares(place.clone()), looks(0), looks(1)]);
         }
         for way in ways {
             let looks = matches!(way, Way::Looks { .. });
+            let done = Until::Done { tell_at: tell_at(&way) };
             let said = says(&job(way, done), "go\n");
             assert_eq!(said[0], Said::Ready);
             let outcome = outcome(&said);
@@ -260,6 +285,48 @@ mod tests {
             let told = says(&job(Way::Anarchic, Until::Told), "go\nmark\nstop\n");
             assert_eq!(told.len(), 2);
         }
+    }
+
+    /// Its input goes on when the pool's loops follow the granted schedule.
+    struct WhenFollowed(Table);
+
+    impl Read for WhenFollowed {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let follows = |row: &Row| row.last_loop.map(|last| last.schedule) == Some(GRANTED);
+            while !self.0.read().iter().any(follows) {
+                thread::yield_now();
+            }
+            buffer[..GO_ON.len()].copy_from_slice(GO_ON);
+            Ok(GO_ON.len())
+        }
+    }
+
+    const GO_ON: &[u8] = b"mark\nstop\n";
+    const GRANTED: Schedule = Schedule::Dynamic { chunk: 9 };
+
+    /// Catches: a program without others that the coordinator does not reach, and one that it
+    /// changes more often than it says.
+    #[test]
+    fn a_coordinator_changes_a_lone_program_once() {
+        if !cfg!(target_os = "linux") {
+            println!("skipped: programs share a table on Linux only");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("shared");
+        let binary = std::env::current_exe().unwrap();
+        let name = Name::new(&binary.file_stem().unwrap().to_string_lossy());
+        let script = format!("when {name} joins {name} threads 2 schedule {GRANTED}");
+        let standing = Standing::start(&place, Policy::Script, script.parse().unwrap()).unwrap();
+        let job = serde_json::to_string(&job(Way::Shares(place.clone()), Until::Told)).unwrap();
+        let rest = BufReader::new(WhenFollowed(Table::open(&place).unwrap()));
+        let mut output = Vec::new();
+        run_program(format!("{job}\ngo\n").as_bytes().chain(rest), &mut output).unwrap();
+        drop(standing);
+        let text = String::from_utf8(output).unwrap();
+        let said: Vec<Said> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(outcome(&said).changes, 1);
     }
 
     /// Catches: a program that outlives its parent, or begins without the command.
