@@ -45,7 +45,7 @@ const ABOUT: About = About {
                 has no limit and no place.",
         },
     ],
-    repeat: [1, 3, 5],
+    repeat: [1, 2, 5],
 };
 
 /// The experiment.

@@ -67,7 +67,7 @@ const WAYS: [Way; 6] = [
 
 fn counts(scale: Scale) -> Vec<usize> {
     let all = WORKERS.map(|workers| workers as usize);
-    scale.pick(vec![1, MOST_WORKERS], [&[1], &all[..]].concat(), [&[1], &all[..]].concat())
+    scale.pick(vec![1, MOST_WORKERS], vec![1, 7, 15, 31, 47, 63], [&[1], &all[..]].concat())
 }
 
 fn labels(workload: &str, way: &str, workers: usize) -> Labels {
