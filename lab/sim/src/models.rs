@@ -54,8 +54,8 @@ const STEAL_CYCLES: f64 = 587.0;
 
 /// Costs on the TILEPro64. Times of tasks in Table 1 include spawns and joins. A look at a worker
 /// takes half as long as a steal (section 2.1). An attempt begins with such a look, half of which
-/// is a miss: a failed attempt at victims in the cache takes as long as a line on the way from core
-/// to core on a present-day server (31.6 and 28 ns, `bench victims` and `bench measure`).
+/// is a miss. For on a present-day server a failed attempt at victims in the cache takes about as
+/// long as a line from core to core (31.6 and 28 ns, `bench victims` and `bench measure`).
 pub fn tilepro64() -> Costs {
     let cycles = |cycles: f64| Duration::Fixed((cycles * CYCLE) as u64);
     let look = STEAL_CYCLES / 2.0;

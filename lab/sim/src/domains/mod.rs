@@ -2,8 +2,9 @@
 //!
 //! Worker 0 spawns every task into the domain that holds its data. A worker serves the queue of its
 //! own domain first and, unless the scope is strict, other queues next. A task that runs far from
-//! its data takes longer, and tasks share the memory of the domain that has their data. Source of the queues: M. Wittmann and G. Hager, "A Proof of Concept for
-//! Optimizing Task Parallelism by Locality Queues" (2009).
+//! its data takes longer, and tasks share the memory of the domain that has their data. Source of
+//! the queues: M. Wittmann and G. Hager, "A Proof of Concept for Optimizing Task Parallelism by
+//! Locality Queues" (2009).
 //!
 //! # Invariants
 //!

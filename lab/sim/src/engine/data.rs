@@ -3,7 +3,7 @@
 //! The data are divided as the tasks are: the children of a task have equal parts of its data, in
 //! their order, and what it does after a join has all of it again. So the pieces of a loop that
 //! runs again touch what they touched before. A region of the data is in the package whose worker
-//! touched it last, as if it was in that package's caches. Only tasks without children touch theirs.
+//! touched it last, as if in that package's caches. Only tasks without children touch theirs.
 //!
 //! # Not handled
 //!
