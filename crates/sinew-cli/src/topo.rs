@@ -1,7 +1,7 @@
 //! `sinew topo`: the machine as a tree.
 
 use clap::Args;
-use sinew_topology::{Limits, Machine, render, to_json};
+use sinew_topology::{Limits, Machine, machine_names, render, to_json};
 
 use sinew_console::{Failure, output};
 
@@ -11,9 +11,16 @@ pub(crate) struct TopoArgs {
     /// Print one JSON object instead of a tree
     #[arg(long)]
     pub(crate) json: bool,
-    /// A machine to show instead of this one, from the outside in: "package:4 l3:1 core:2 pu:2"
-    #[arg(long, value_name = "DESCRIPTION")]
+    #[arg(long, value_name = "DESCRIPTION", help = synthetic_help())]
     pub(crate) synthetic: Option<String>,
+}
+
+fn synthetic_help() -> String {
+    format!(
+        "A machine to show instead of this one, from the outside in: \"package:4 l3:1 core:2 \
+         pu:2\"; or one of publications: {}",
+        machine_names()
+    )
 }
 
 pub(crate) fn perform(args: &TopoArgs) -> Result<(), Failure> {

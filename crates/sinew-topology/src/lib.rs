@@ -14,7 +14,7 @@
 //!
 //! With the feature `render`, `render` prints all of it for people; with the feature `json`,
 //! `to_json` does so for programs. With the feature `synthetic`, a description such as
-//! `package:2 core:4` is parsed as a [`Machine`].
+//! `package:2 core:4`, or the name of a published machine, is parsed as a [`Machine`].
 //!
 //! ```
 //! use sinew_topology::{Limits, Machine, Mapping, CpuAssignment};
@@ -34,6 +34,7 @@
 //! | `assemble` | facts about single CPUs → tree |
 //! | `distance`, `distance_table` | distances between PUs; what they are computed from |
 //! | `sysfs`, `kinds`, `synthetic` | the sources of facts |
+//! | `named` | published machines by name |
 //! | `files` | reading the kernel's small files |
 //! | `collections` | a map and a sort, compiled once |
 //! | `limits`, `cgroup` | the process's limits |
@@ -64,6 +65,8 @@ mod limits;
 mod machine;
 mod mapping;
 mod memory;
+#[cfg(feature = "synthetic")]
+mod named;
 mod pages;
 mod pin;
 #[cfg(feature = "render")]
@@ -83,6 +86,8 @@ pub use limits::Limits;
 pub use machine::{CoreKind, Level, Machine, Node, Object, Pu, PuId, Source};
 pub use mapping::{Mapping, MappingError, place};
 pub use memory::Memory;
+#[cfg(feature = "synthetic")]
+pub use named::machine_names;
 pub use pages::{
     ParsePlacementError, PlacedThread, Placement, PlacementError, memory_nodes, page_nodes,
     place_pages_of_current_thread,

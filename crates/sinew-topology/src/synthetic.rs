@@ -3,13 +3,14 @@
 //! Each token gives the number of objects *in each* object before it. Levels are written from the
 //! outside in and may be left out. Without `package` there is one; without `core` or `pu` there is
 //! one in each enclosing object; without a node or a cache the machine has none. CPUs are numbered
-//! in tree order.
+//! in tree order. The name of a machine (`named`) stands for its description.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::assemble::{CpuFacts, Facts, assemble};
 use crate::machine::{Level, Machine, Node, Source};
+use crate::named;
 use sinew_cpus::{CpuSet, MAX_CPUS, shorten};
 
 const ORDER: &str = "write the levels from the outside in: package node l3 l2 core pu";
@@ -39,7 +40,12 @@ impl fmt::Display for DescriptionError {
                 "an empty machine description: write for example `package:2 core:4 pu:2`",
             ),
             Wrong::Form => {
-                write!(f, "`{token}` is not of the form level:count, for example `core:4`")
+                let names = named::machine_names();
+                write!(
+                    f,
+                    "`{token}` is not of the form level:count, for example `core:4`, nor a machine \
+                     with a name ({names})"
+                )
             }
             Wrong::UnknownLevel => {
                 write!(f, "`{token}` does not begin with package, node, l3, l2, core or pu")
@@ -59,12 +65,14 @@ impl FromStr for Machine {
     type Err = DescriptionError;
 
     /// Reads `package:4 l3:1 core:2 pu:2`. Blanks separate tokens. Besides `package`, `node`, `l3`,
-    /// `l2`, `core` and `pu` it accepts `socket` and `numa`, and ignores case.
+    /// `l2`, `core` and `pu` it accepts `socket` and `numa`, and ignores case. One of the
+    /// [`machine_names`](crate::machine_names), such as `dunnington`, stands for that machine.
     ///
     /// # Errors
     ///
     /// Names the token that is unknown, out of place or too large.
     fn from_str(text: &str) -> Result<Self, DescriptionError> {
+        let text = named::description(text).unwrap_or(text);
         let tokens = parse(text)?;
         Ok(assemble(facts(text.split_whitespace().collect::<Vec<_>>().join(" "), &tokens)))
     }

@@ -9,6 +9,7 @@ use std::time::Instant;
 use sinew_policy::victim::Victims;
 use sinew_sim::workload::{Serial, Series, Tree};
 use sinew_sim::{Costs, Duration, Setup, Simulation, Stack};
+use sinew_topology::Machine;
 
 /// Rules of every kind, run first.
 const POLICIES: [&str; 12] = [
@@ -102,7 +103,7 @@ fn efficiency(workers: usize, victims: Victims) -> Result<String, Failure> {
         0..=64 => format!("l3:{} core:8", workers.div_ceil(8)),
         _ => format!("package:{} l3:8 core:8", workers.div_ceil(64)),
     };
-    let machine = sinew_sim::machine(&text)?;
+    let machine: Machine = text.parse()?;
     let seeds = if workers > SEVERAL { 1 } else { SEEDS };
     let (mut sum, mut is_whole) = (0.0, true);
     for seed in 0..seeds {
@@ -144,7 +145,7 @@ fn row(name: &str, machines: &[&str]) -> Result<Vec<f64>, Failure> {
     let victims: Victims = name.parse()?;
     let mut times = Vec::new();
     for machine in machines {
-        let machine = sinew_sim::machine(machine)?;
+        let machine: Machine = machine.parse()?;
         for (costs, stack) in [(Costs::usual(), Stack::default()), (Costs::ZERO, Stack::Open)] {
             let mut sum = 0.0;
             for seed in 0..5 {

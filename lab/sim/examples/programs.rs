@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use sinew_policy::share::Policy;
 use sinew_sim::programs::{Cluster, Mix, SECOND};
+use sinew_topology::Machine;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, usual: usize| arguments.get(at).map_or(Ok(usual), |text| text.parse());
     let (machines, programs) = (number(0, 1_000)?, number(1, 10_000)?);
-    let machine =
-        sinew_sim::machine(arguments.get(2).map_or("package:2 l3:2 core:8", String::as_str))?;
+    let machine: Machine =
+        arguments.get(2).map_or("package:2 l3:2 core:8", String::as_str).parse()?;
     let mix = Mix::random(programs, machines * machine.pus().len(), 1);
     for policy in Policy::ALL.into_iter().filter(|policy| !policy.uses_power()) {
         let begin = Instant::now();

@@ -22,6 +22,10 @@ pub struct Costs {
     pub join: Duration,
     /// Reaching a victim, whether or not it has a task.
     pub attempt: Duration,
+    /// Extra time of an attempt at a victim that is not among the last 16 different ones that the
+    /// thief tried, or whose oldest task is another one now: its lines or its page have to be
+    /// fetched.
+    pub miss: Duration,
     /// Moving the task, when an attempt succeeds.
     pub steal: Duration,
     /// Reading the load of one worker, when the policy asks for it.
@@ -39,11 +43,15 @@ pub struct Costs {
     /// Extra time of a stolen task at distance 1, 2 and so on, until its data are cached. The last
     /// one holds for larger distances.
     pub refill: Vec<Duration>,
-    /// Factors for work while 2, 3 and so on workers of a package are busy, because they share its
-    /// memory and caches. Beyond the list the factor grows by the last difference, as with a
-    /// saturated memory. An empty list means 1. The factor depends on the program as well as on the
-    /// machine.
+    /// Factors for work while 2, 3 and so on workers on one memory are busy: that of their node, or
+    /// the only one of a machine without nodes. Beyond the list the factor grows by the last
+    /// difference, as with a saturated memory. An empty list means 1. The factor depends on the
+    /// program as well as on the machine.
     pub contention: Vec<f64>,
+    /// Factors for work on data that another package has: the nearest other one, the next level and
+    /// so on. The last one holds for larger distances; an empty list means 1. The factor depends on
+    /// the program, too.
+    pub far: Vec<f64>,
 }
 
 /// Declares the fields that can be set by their names.
@@ -67,7 +75,7 @@ macro_rules! set_by_name {
 }
 pub(crate) use set_by_name;
 
-set_by_name!(Costs: Duration; spawn, join, attempt, steal, sample, publish, exposure, wake);
+set_by_name!(Costs: Duration; spawn, join, attempt, miss, steal, sample, publish, exposure, wake);
 
 impl Costs {
     /// All operations are free.
@@ -75,6 +83,7 @@ impl Costs {
         spawn: Duration::ZERO,
         join: Duration::ZERO,
         attempt: Duration::ZERO,
+        miss: Duration::ZERO,
         steal: Duration::ZERO,
         sample: Duration::ZERO,
         publish: Duration::ZERO,
@@ -83,6 +92,7 @@ impl Costs {
         factors: Vec::new(),
         refill: Vec::new(),
         contention: Vec::new(),
+        far: Vec::new(),
     };
 
     /// Costs measured by `sinew-lab sim --calibrate` and the benchmarks on two cores of a
@@ -91,7 +101,7 @@ impl Costs {
     /// | cost | from |
     /// |---|---|
     /// | spawn, join | calibrated: 1.2 ns for both |
-    /// | attempt, sample, publish | a line from one core to the other, one way: 28 ns |
+    /// | attempt, sample, publish | a line from one core to the other, one way: 28 ns; so a miss costs nothing more |
     /// | steal | from the push of a task to its beginning on a searching worker, 266 ns, less the line |
     /// | wake | the same on a sleeping worker, 60 us, which is much on a virtual machine |
     /// | exposure, factors, refill | estimates, as two cores show one distance only: each level of the machine adds once the cost within a cache |
@@ -100,6 +110,7 @@ impl Costs {
             spawn: Duration::Fixed(600),
             join: Duration::Fixed(600),
             attempt: Duration::ns(30),
+            miss: Duration::ZERO,
             steal: Duration::ns(240),
             sample: Duration::ns(30),
             publish: Duration::ns(30),
@@ -113,12 +124,14 @@ impl Costs {
                 Duration::ns(3_000),
             ],
             contention: Vec::new(),
+            far: Vec::new(),
         }
     }
 
     /// Whether all costs are zero.
     pub fn are_zero(&self) -> bool {
         self.contention.is_empty()
+            && self.far.is_empty()
             && self.single().iter().chain(&self.refill).all(|cost| cost.is_zero())
     }
 
@@ -128,6 +141,7 @@ impl Costs {
             self.spawn,
             self.join,
             self.attempt,
+            self.miss,
             self.steal,
             self.sample,
             self.publish,
@@ -137,7 +151,7 @@ impl Costs {
     }
 
     /// The lists that [`set_list`](Self::set_list) knows.
-    pub const LISTS: [&'static str; 3] = ["factors", "refill", "contention"];
+    pub const LISTS: [&'static str; 4] = ["factors", "refill", "contention", "far"];
 
     /// Sets one of [`LISTS`](Self::LISTS); each word is an entry, and no words empty the list.
     ///
@@ -159,7 +173,8 @@ impl Costs {
         match name {
             "factors" => self.factors = numbers(name, words, "0", is_factor)?,
             "refill" => self.refill = words.iter().map(duration).collect::<Result<_, _>>()?,
-            "contention" => self.contention = numbers(name, words, "1", is_contention)?,
+            "contention" => self.contention = numbers(name, words, "1", is_slow_down)?,
+            "far" => self.far = numbers(name, words, "1", is_slow_down)?,
             _ => {
                 return Err(format!(
                     "unknown list `{name}`; expected one of: {}",
@@ -181,7 +196,12 @@ impl Costs {
         at(&self.refill, distance).copied().unwrap_or(Duration::ZERO)
     }
 
-    /// The factor for work while `busy` workers of a package work.
+    /// The factor for work on data so many levels beyond the nearest other package.
+    pub(crate) fn far(&self, beyond: u8) -> f64 {
+        at(&self.far, beyond.saturating_add(1)).copied().unwrap_or(1.0)
+    }
+
+    /// The factor for work while `busy` workers on a memory work.
     pub(crate) fn contention(&self, busy: u32) -> f64 {
         let (others, known) = (busy.saturating_sub(1) as usize, self.contention.len());
         let at = |others: usize| if others == 0 { 1.0 } else { self.contention[others - 1] };
@@ -239,12 +259,10 @@ impl fmt::Display for Costs {
         for (name, cost) in Self::NAMES.iter().zip(self.single()) {
             writeln!(f, "{name} {cost}")?;
         }
-        let factors: Vec<String> = self.factors.iter().map(f64::to_string).collect();
-        writeln!(f, "factors {}", factors.join(" "))?;
-        let refill: Vec<String> = self.refill.iter().map(Duration::to_string).collect();
-        writeln!(f, "refill {}", refill.join(" "))?;
-        let contention: Vec<String> = self.contention.iter().map(f64::to_string).collect();
-        writeln!(f, "contention {}", contention.join(" "))
+        writeln!(f, "factors {}", words(&self.factors))?;
+        writeln!(f, "refill {}", words(&self.refill))?;
+        writeln!(f, "contention {}", words(&self.contention))?;
+        writeln!(f, "far {}", words(&self.far))
     }
 }
 
@@ -311,9 +329,13 @@ fn is_factor(factor: &f64) -> bool {
     is_within(&(0.0..=1e6), *factor)
 }
 
-/// Whether `factor` is valid as a contention factor.
-pub(crate) fn is_contention(factor: &f64) -> bool {
+/// Whether `factor` is valid as a factor for work.
+pub(crate) fn is_slow_down(factor: &f64) -> bool {
     (1.0..=1e6).contains(factor)
+}
+
+fn words<T: ToString>(list: &[T]) -> String {
+    list.iter().map(T::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The entry for a distance from 1 on.
@@ -360,6 +382,7 @@ mod tests {
             factors: vec![0.5, 3.0],
             refill: vec![Duration::ns(7)],
             contention: vec![1.25],
+            far: vec![1.5],
             ..Costs::usual()
         };
         for (at, name) in Costs::NAMES.iter().enumerate() {

@@ -20,10 +20,11 @@
 //! |---|---|
 //! | [`workload`] | programs: trees of tasks that unfold while they run, or were recorded |
 //! | `engine` | workers, their task stacks, steals, joins and exposures |
-//! | [`Setup`], [`Costs`], [`machine`] | the configuration of a run |
+//! | [`Setup`], [`Costs`] | the configuration of a run |
 //! | [`Report`], [`Violation`] | results, and the checks that every run passes |
 //! | [`Loop`] | loops under every schedule |
-//! | [`domains`] | queues of tasks for parts of the machine |
+//! | [`domains`] | queues of tasks for parts of the machine, each with a memory |
+//! | [`models`] | the constants of the models, with their sources |
 //! | [`programs`] | programs that arrive, end and share machines |
 //! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
 //! | [`figure`] | the effect of sampling, in the model of the paper that introduced it |
@@ -51,7 +52,7 @@ pub mod domains;
 mod engine;
 pub mod figure;
 mod loops;
-mod machines;
+pub mod models;
 mod named;
 mod offers;
 mod places;
@@ -69,7 +70,6 @@ pub mod workload;
 pub use costs::{Costs, CostsError};
 pub use engine::{Progress, Simulation};
 pub use loops::{Loop, LoopMemory, LoopReport};
-pub use machines::machine;
 pub use named::{Program, ProgramError, RunError};
 pub use queue::Time;
 pub use random::{Duration, DurationError, NS};

@@ -4,12 +4,17 @@ use sinew_policy::victim::{Candidate, Holder, Neighbours, takes_over};
 use sinew_topology::{Level, Machine, Mapping, MappingError, PuId, place};
 
 /// The workers' places on a machine.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Places {
     machine: Option<Machine>,
     pus: Vec<PuId>,
     packages: Vec<u32>,
     count: usize,
+    /// The memory of each worker: its node's, or the only one.
+    memories: Vec<u32>,
+    memory_count: usize,
+    /// A worker of each package.
+    firsts: Vec<usize>,
     last_level: u8,
     /// Runs of workers with consecutive numbers in one package and node. All workers of a run are
     /// equally far from a worker of another package.
@@ -17,25 +22,37 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Places `workers` workers on `machine`, packed as close together as possible; without a
-    /// machine all are at distance 1.
-    pub(crate) fn new(machine: Option<&Machine>, workers: usize) -> Result<Self, MappingError> {
+    /// Places `workers` workers on `machine` by this mapping; without a machine all are at distance
+    /// 1.
+    pub(crate) fn new(
+        machine: Option<&Machine>,
+        workers: usize,
+        mapping: &Mapping,
+    ) -> Result<Self, MappingError> {
         let Some(machine) = machine else {
             return Ok(Self {
                 machine: None,
                 pus: Vec::new(),
                 packages: vec![0; workers],
                 count: 1,
+                memories: vec![0; workers],
+                memory_count: 1,
+                firsts: vec![0],
                 last_level: 1,
                 runs: Vec::new(),
             });
         };
-        let order = place(machine, &machine.cpus(), &Mapping::Compact, workers)?;
+        let order = place(machine, &machine.cpus(), mapping, workers)?;
         let pus: Vec<PuId> = order.into_iter().flatten().collect();
-        let (packages, count) = packages(machine, &pus);
+        let (packages, count) = numbered(machine, &pus, Level::Package);
+        let (memories, memory_count) = numbered(machine, &pus, Level::Node);
+        let first = |package| packages.iter().position(|of| *of as usize == package);
+        let firsts = (0..count).filter_map(first).collect();
         let last_level = last_level(machine);
         let runs = runs(machine, &pus, &packages);
-        Ok(Self { machine: Some(machine.clone()), pus, packages, count, last_level, runs })
+        let machine = Some(machine.clone());
+        let places = Self { machine, pus, packages, count, last_level, runs, ..Self::default() };
+        Ok(Self { memories, memory_count, firsts, ..places })
     }
 
     /// The distance of two workers.
@@ -84,6 +101,22 @@ impl Places {
         self.count
     }
 
+    #[inline]
+    pub(crate) fn memory(&self, worker: usize) -> usize {
+        self.memories[worker] as usize
+    }
+
+    pub(crate) fn memories(&self) -> usize {
+        self.memory_count
+    }
+
+    /// How many levels of distance a package is farther from another one than the nearest is.
+    pub(crate) fn beyond(&self, package: usize, other: usize) -> u8 {
+        let between = |a: usize, b: usize| self.distance(self.firsts[a], self.firsts[b]);
+        let nearest = (1..self.count).map(|other| between(0, other)).min().unwrap_or(0);
+        between(package, other).saturating_sub(nearest)
+    }
+
     pub(crate) fn last_level(&self) -> u8 {
         self.last_level
     }
@@ -114,18 +147,18 @@ fn runs(machine: &Machine, pus: &[PuId], packages: &[u32]) -> Vec<(usize, usize)
     runs
 }
 
-/// The package of each worker, numbered without gaps in order of occurrence.
-fn packages(machine: &Machine, pus: &[PuId]) -> (Vec<u32>, usize) {
+/// The object of this level around each worker, numbered without gaps in order of occurrence.
+fn numbered(machine: &Machine, pus: &[PuId], level: Level) -> (Vec<u32>, usize) {
     let mut known = Vec::new();
     let mut number = |pu: &PuId| {
-        let package = machine.ancestor(*pu, Level::Package);
-        known.iter().position(|other| *other == package).unwrap_or_else(|| {
-            known.push(package);
+        let object = machine.ancestor(*pu, level);
+        known.iter().position(|other| *other == object).unwrap_or_else(|| {
+            known.push(object);
             known.len() - 1
         }) as u32
     };
-    let packages = pus.iter().map(&mut number).collect();
-    (packages, known.len())
+    let numbers = pus.iter().map(&mut number).collect();
+    (numbers, known.len())
 }
 
 /// The distance of two PUs that share a last-level cache and no closer level.
@@ -196,11 +229,25 @@ mod tests {
     #[test]
     fn workers_sit_as_near_to_each_other_as_they_can() {
         let machine: Machine = "package:2 l3:2 core:2".parse().expect("a machine");
-        let places = Places::new(Some(&machine), 8).expect("places");
+        let places = Places::new(Some(&machine), 8, &Mapping::Compact).expect("places");
         assert_eq!((0..8).map(|w| places.package(w)).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1, 1, 1]);
         assert_eq!([0, 1, 2, 4].map(|w| places.distance(0, w)), [0, 1, 2, 3]);
         assert_eq!((places.packages(), places.last_level()), (2, 1));
-        assert_eq!(Places::new(None, 3).expect("places").distance(0, 2), 1);
+        assert_eq!((places.memories(), places.beyond(0, 1)), (1, 0));
+        let flat = Places::new(None, 3, &Mapping::Compact).expect("places");
+        assert_eq!((flat.distance(0, 2), flat.memories()), (1, 1));
+    }
+
+    /// Catches: workers of two nodes on one memory, or a mapping that is not followed.
+    #[test]
+    fn every_node_is_a_memory_and_scattered_workers_are_on_all_of_them() {
+        let machine: Machine = "package:2 node:2 core:2".parse().expect("a machine");
+        let memories = |mapping| {
+            let places = Places::new(Some(&machine), 4, &mapping).expect("places");
+            ((0..4).map(|worker| places.memory(worker)).collect::<Vec<_>>(), places.memories())
+        };
+        assert_eq!(memories(Mapping::Compact), (vec![0, 0, 1, 1], 2));
+        assert_eq!(memories(Mapping::Scatter), (vec![0, 1, 2, 3], 4));
     }
 
     /// The trait's default implementation.
@@ -242,7 +289,8 @@ mod tests {
             let machine: Machine = text.parse().expect("a machine");
             let all = machine.pus().len();
             for workers in [1, all / 2, all] {
-                let places = Places::new(Some(&machine), workers).expect("places");
+                let places =
+                    Places::new(Some(&machine), workers, &Mapping::Compact).expect("places");
                 for me in 0..workers {
                     let asked = sinew_policy::victim::View::neighbours(&Asked(&places, me));
                     assert_eq!(places.neighbours(me), asked, "{me} of {workers} on {text}");

@@ -64,6 +64,8 @@ pub struct Counts {
     pub leaps: u64,
     /// All attempts.
     pub attempts: u64,
+    /// Attempts that paid for a [miss](crate::Costs::miss).
+    pub misses: u64,
     /// Samples of other workers' loads.
     pub samples: u64,
     /// Wake-ups of parked workers.

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use sinew_policy::chunk::ScheduleError;
 use sinew_policy::victim::Victims;
 use sinew_policy::{StackKind, Wait};
-use sinew_topology::{Machine, MappingError};
+use sinew_topology::{Machine, Mapping, MappingError};
 
-use crate::costs::{Costs, is_contention};
+use crate::costs::{Costs, is_slow_down};
 use crate::queue::Time;
 use crate::random::is_within;
 
@@ -202,6 +202,8 @@ pub struct Setup {
     pub workers: usize,
     /// The machine; without one all workers are equally far apart.
     pub machine: Option<Machine>,
+    /// The places of the workers on it; [`Mapping::Compact`] packs them as close as possible.
+    pub mapping: Mapping,
     /// The victim policy.
     pub victims: Victims,
     /// The task stack.
@@ -234,6 +236,7 @@ impl Setup {
         Self {
             workers,
             machine: None,
+            mapping: Mapping::Compact,
             victims: Victims::default(),
             stack: Stack::default(),
             silence: SILENCE,
@@ -312,9 +315,11 @@ impl Setup {
                     .into(),
             );
         }
-        if let Some(factor) = self.costs.contention.iter().find(|factor| !is_contention(factor)) {
+        let slower = [&self.costs.contention, &self.costs.far].into_iter().flatten();
+        if let Some(factor) = slower.into_iter().find(|factor| !is_slow_down(factor)) {
             return wrong(format!(
-                "work beside others takes 1 to 1000000 times as long, not {factor}"
+                "work beside others or far from its data takes 1 to 1000000 times as long, not \
+                 {factor}"
             ));
         }
         self.faults.iter().try_for_each(|fault| fault.check(self.workers, "worker"))

@@ -14,6 +14,27 @@
 use crate::queue::Time;
 use crate::report::Activity;
 
+/// A part of a program's data, from `first` on, in units of 2⁻³¹ of all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Data {
+    pub(crate) first: u32,
+    pub(crate) length: u32,
+}
+
+impl Data {
+    /// All of it.
+    pub(crate) const ALL: Self = Self { first: 0, length: 1 << Self::BITS };
+
+    /// The binary logarithm of its length.
+    pub(crate) const BITS: u32 = 31;
+
+    /// Part `number` of so many equal ones.
+    pub(crate) fn part(self, number: u32, of: u32) -> Self {
+        let length = self.length / of.max(1);
+        Self { first: self.first + number * length, length }
+    }
+}
+
 /// A created task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Task<N> {
@@ -23,6 +44,7 @@ pub(crate) struct Task<N> {
     /// All work on the path from the root to its beginning.
     pub(crate) path: Time,
     pub(crate) depth: u32,
+    pub(crate) data: Data,
 }
 
 /// The origin of a stolen task.
@@ -187,6 +209,11 @@ impl<N: Copy> TaskStack<N> {
         self.entries[..self.limit].get(self.bottom).map(|entry| entry.task.depth)
     }
 
+    /// The number of the oldest of these tasks.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.entries[..self.limit].get(self.bottom).map(|entry| entry.task.id)
+    }
+
     /// The depth of the oldest private task.
     pub(crate) fn oldest_hidden_depth(&self) -> Option<u32> {
         self.entries.get(self.limit.max(self.bottom)).map(|entry| entry.task.depth)
@@ -249,6 +276,8 @@ pub(crate) struct Worker<N> {
     pub(crate) shares: Option<u32>,
     /// Time until which a thief is taking its oldest task, on two-field stacks.
     pub(crate) busy_until: Time,
+    /// The victims that it tried last, and their oldest tasks then; the last one is the latest.
+    pub(crate) tried: Vec<(u32, Option<u64>)>,
     doing: Activity,
     since: Time,
     spent: [Time; Activity::COUNT],
@@ -270,6 +299,7 @@ impl<N: Copy> Worker<N> {
             answered: 0,
             shares: None,
             busy_until: 0,
+            tried: Vec::new(),
             doing: Activity::Searches,
             since: 0,
             spent: [0; Activity::COUNT],

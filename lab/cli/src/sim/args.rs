@@ -42,9 +42,16 @@ pub(crate) struct SimArgs {
         value_parser = count
     )]
     pub(crate) workers: Vec<usize>,
-    /// The machine, from the outside in: "package:4 l3:1 core:16"; or dunnington, termi or sandman
-    /// [default: all workers equally far apart]
-    #[arg(long, help_heading = PLACED.heading, value_name = "DESCRIPTION")]
+    #[arg(
+        long,
+        help_heading = PLACED.heading,
+        value_name = "DESCRIPTION",
+        help = format!(
+            "The machine, from the outside in: \"package:4 l3:1 core:16\"; or {} [default: all \
+             workers equally far apart]",
+            sinew_topology::machine_names()
+        )
+    )]
     pub(crate) machine: Option<String>,
     /// The victim policy, as in `run`; may be repeated [default: random]
     #[arg(long, help_heading = STEALING.heading, value_name = "POLICY")]
@@ -75,12 +82,13 @@ pub(crate) struct SimArgs {
     )]
     pub(crate) leaf: Duration,
     /// A cost in nanoseconds, such as steal=exp:400; may be repeated. Tasks: spawn, join, attempt,
-    /// steal, sample, publish, exposure, wake. Lists, or none: contention=1.2,1.5 (slow-down of
-    /// work while 2, 3 and more workers of a package work), factors (of attempt, steal and sample,
-    /// by distance), refill (extra time of a stolen task, by distance). Loops: attempt (a claim),
-    /// steal. Worklists: access, look, transaction, abort, wake. Programs: move_cost, delay,
-    /// period. Domains: spawn, take, far=1.5,3 (slow-down by distance), bound (most pending tasks,
-    /// or none)
+    /// miss, steal, sample, publish, exposure, wake. Lists, or none: contention=1.2,1.5 (slow-down
+    /// of work while 2, 3 and more workers on one memory work), factors (of attempt, steal and
+    /// sample, by distance). More lists by distance: refill (extra time of a stolen task), far
+    /// (slow-down of work on data of other packages). Loops: attempt (a claim), steal. Worklists:
+    /// access, look, transaction, abort, wake. Programs: move_cost, delay, period. Domains: spawn,
+    /// take, far=1.5,3 (slow-down by distance), readers (tasks that a memory serves at full speed,
+    /// or none), bound (most pending tasks, or none)
     #[arg(long = "cost", value_name = "NAME=VALUE", value_parser = price)]
     pub(crate) costs: Vec<(String, Price)>,
     /// A file with all costs, as written by --calibrate

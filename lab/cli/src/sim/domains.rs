@@ -12,7 +12,7 @@ const TITLES: [&str; 9] =
     ["workers", "order", "placement", "time us", "speed-up", "near %", "far %", "pending", "trace"];
 
 /// The default machine.
-const USUAL: &str = "package:4 core:2";
+const USUAL: &str = "opteron";
 
 pub(super) fn rows(name: &str, args: &SimArgs, watch: &Watch) -> Result<Rows, Failure> {
     let tasks = match name.split_once(':') {

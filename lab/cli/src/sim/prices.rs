@@ -13,10 +13,10 @@ use super::kind::Kind;
 pub(crate) enum Price {
     /// A duration.
     Takes(Duration),
-    /// Slow-down factors by distance.
-    Factors(Vec<f64>),
     /// An upper limit, or none.
     Most(Option<usize>),
+    /// The readers of a memory, or any number.
+    Readers(Option<f64>),
     /// The entries of one of [`Costs::LISTS`], already checked.
     List(Vec<String>),
 }
@@ -24,14 +24,17 @@ pub(crate) enum Price {
 /// A cost and its name.
 pub(crate) type Named = (String, Price);
 
-/// Names of the slow-down by distance and of the bound of pending tasks.
+/// Names of the slow-down of work far from its data, which is one of [`Costs::LISTS`], and of the
+/// bound of pending tasks.
 const FAR: &str = "far";
 const BOUND: &str = "bound";
+/// The tasks that a memory serves at full speed.
+const READERS: &str = "readers";
 /// An empty list, or no bound.
 const NONE: &str = "none";
-const BY_DISTANCE: [&str; 2] = ["factors", "refill"];
+const BY_DISTANCE: [&str; 3] = ["factors", "refill", FAR];
 const LOOPS: [&str; 2] = ["attempt", "steal"];
-const OF_DOMAINS: [&str; 4] = ["spawn", "take", FAR, BOUND];
+const OF_DOMAINS: [&str; 5] = ["spawn", "take", FAR, READERS, BOUND];
 
 /// Parses a cost with its name, such as `steal=exp:400`.
 pub(crate) fn price(text: &str) -> Result<Named, String> {
@@ -44,8 +47,8 @@ pub(crate) fn price(text: &str) -> Result<Named, String> {
     }
     let price = match name.as_str() {
         list if Costs::LISTS.contains(&list) => Price::List(list_of(list, value)?),
-        FAR => Price::Factors(factors(value)?),
         BOUND => Price::Most(bound(value)?),
+        READERS => Price::Readers(readers(value)?),
         _ => Price::Takes(
             value.parse().map_err(|error: sinew_sim::DurationError| error.to_string())?,
         ),
@@ -75,19 +78,19 @@ fn entries(text: &str) -> Vec<&str> {
     entries
 }
 
-fn factors(text: &str) -> Result<Vec<f64>, String> {
-    let factor = |text: &str| {
-        let factor = text.trim().parse().ok().filter(|factor| (1.0..=1e6).contains(factor));
-        factor.ok_or_else(|| format!("`{text}` is not a factor from 1 to 1000000"))
-    };
-    text.split(',').map(factor).collect()
-}
-
 fn bound(text: &str) -> Result<Option<usize>, String> {
     match (text, text.parse()) {
         (NONE, _) => Ok(None),
         (_, Ok(most)) if most > 0 => Ok(Some(most)),
         _ => Err(format!("`{text}` is neither none nor a number of tasks from 1 on")),
+    }
+}
+
+fn readers(text: &str) -> Result<Option<f64>, String> {
+    match (text, text.parse()) {
+        (NONE, _) => Ok(None),
+        (_, Ok(readers)) if (0.01..=1e6).contains(&readers) => Ok(Some(readers)),
+        _ => Err(format!("`{text}` is neither none nor a number of readers from 0.01 to 1000000")),
     }
 }
 
@@ -129,7 +132,7 @@ pub(super) fn by_distance(prices: &[Named]) -> Option<&str> {
 fn durations(prices: &[Named]) -> impl Iterator<Item = (&str, Duration)> {
     prices.iter().filter_map(|(name, price)| match price {
         Price::Takes(time) => Some((name.as_str(), *time)),
-        Price::Factors(_) | Price::Most(_) | Price::List(_) => None,
+        Price::Most(_) | Price::Readers(_) | Price::List(_) => None,
     })
 }
 
@@ -173,8 +176,12 @@ pub(super) fn set_domains(prices: &[Named], domains: &mut Domains) {
             Price::Takes(time) => {
                 domains.set(name, *time);
             }
-            Price::Factors(factors) => domains.far.clone_from(factors),
             Price::Most(most) => domains.most_pending = *most,
+            Price::Readers(readers) => domains.readers = *readers,
+            Price::List(factors) if name == FAR => {
+                // Checked when it was parsed.
+                domains.far = factors.iter().filter_map(|factor| factor.parse().ok()).collect();
+            }
             // For trees of tasks only.
             Price::List(_) => {}
         }
@@ -192,8 +199,8 @@ mod tests {
             for name in names(kind) {
                 let value = match name {
                     list if Costs::LISTS.contains(&list) => "1, 2.5",
-                    FAR => "1.5,3",
                     BOUND => "none",
+                    READERS => "1.5",
                     _ => "0",
                 };
                 let (read, price) = price(&format!("{name}={value}")).expect(name);
@@ -201,8 +208,8 @@ mod tests {
                     list if Costs::LISTS.contains(&list) => {
                         Price::List(vec!["1".into(), "2.5".into()])
                     }
-                    FAR => Price::Factors(vec![1.5, 3.0]),
                     BOUND => Price::Most(None),
+                    READERS => Price::Readers(Some(1.5)),
                     _ => Price::Takes(Duration::ZERO),
                 };
                 assert_eq!((read.as_str(), price), (name, expected));
@@ -227,6 +234,9 @@ mod tests {
         let prices = ["factors=3", "refill=7"].map(|text| price(text).expect(text));
         set_costs(&prices, &mut costs);
         assert_eq!((costs.factors, costs.refill), (vec![3.0], vec![Duration::ns(7)]));
+        let mut domains = Domains::new("core:2".parse().expect("a machine"), 1);
+        set_domains(&[price("far=1.5,3").expect("far")], &mut domains);
+        assert_eq!(domains.far, [1.5, 3.0]);
     }
 
     /// Catches: a value that is parsed as another one, or an error that does not name it.
@@ -239,6 +249,7 @@ mod tests {
             ("far=0.5", "`0.5`"),
             ("far=2,x", "`x`"),
             ("bound=0", "`0`"),
+            ("readers=0", "`0`"),
             ("contention=1.5,0.9", "`0.9`"),
             ("contention=", "``"),
             ("factors=1,-2", "`-2`"),

@@ -10,7 +10,7 @@ use super::rows::in_file;
 
 /// The machine, if one is described.
 pub(super) fn machine(args: &SimArgs) -> Result<Option<Machine>, Failure> {
-    args.machine.as_deref().map(sinew_sim::machine).transpose().map_err(Failure::usage)
+    args.machine.as_deref().map(str::parse).transpose().map_err(Failure::usage)
 }
 
 /// The costs: from a file, zero, or the usual ones, with the changes of --cost.

@@ -7,6 +7,7 @@
 //! | `bench` | an application, prepared once and run in many ways |
 //! | `comparison` | versions of applications compared with one of them |
 //! | `versions` | Figures 4.2 and 4.3, Tables 4.2 and 4.3: the worklist against transactions by hand |
+//! | `simulated` | Figures 4.2, 4.3 and 5.3 on the publication's machines, simulated |
 //! | `single` | Figures 5.3 to 5.6 and 5.8: each optimisation alone |
 //! | `locking` | section 4.1: the same with locks that are taken at the commit |
 //! | `search`, `oracle` | the static oracle, also by itself |
@@ -29,6 +30,7 @@ mod oracle;
 mod path;
 mod places;
 mod search;
+mod simulated;
 mod single;
 mod thresholds;
 mod versions;
@@ -48,6 +50,7 @@ const REPEAT: [usize; 3] = [1, 10, 10];
 pub(crate) fn experiments() -> Vec<Experiment> {
     vec![
         versions::experiment(),
+        simulated::experiment(),
         single::experiment(),
         locking::experiment(),
         combined::experiment(),

@@ -87,14 +87,39 @@ const fn quote(
     Quote { app, technique, machine, most_gain, words }
 }
 
+impl Technique {
+    /// A short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Nearest => "nearest",
+            MaxAlways => "the most loaded",
+            MaxEveryFive => "the most loaded at every fifth attempt",
+            SortedGlobal => "a list of all workers",
+            SortedLocal => "a list of its package",
+        }
+    }
+}
+
+impl Quote {
+    fn text(&self) -> String {
+        let most = self.most_gain.map(|gain| format!(", up to {gain} %"));
+        format!("{}{}", self.words, most.unwrap_or_default())
+    }
+}
+
 /// The statements about an application under a technique, in one line; empty if there is none.
 pub fn said(app: &str, technique: Technique) -> String {
     let about = QUOTES.iter().filter(|quote| quote.app == app && quote.technique == technique);
-    let sentence = |quote: &Quote| match quote.most_gain {
-        Some(gain) => format!("{}: {}, up to {gain} %", quote.machine, quote.words),
-        None => format!("{}: {}", quote.machine, quote.words),
-    };
+    let sentence = |quote: &Quote| format!("{}: {}", quote.machine, quote.text());
     about.map(sentence).collect::<Vec<_>>().join("; ")
+}
+
+/// Those about one machine, named in any case.
+pub fn said_of(app: &str, technique: Technique, machine: &str) -> String {
+    let is_there =
+        |quote: &&Quote| quote.machine == "all" || quote.machine.eq_ignore_ascii_case(machine);
+    let about = QUOTES.iter().filter(|quote| quote.app == app && quote.technique == technique);
+    about.filter(is_there).map(Quote::text).collect::<Vec<_>>().join("; ")
 }
 
 /// The text of chapter 2 about the profiles, whose values only its pictures show.
@@ -118,5 +143,7 @@ mod tests {
              40 %; Dunnington: loses"
         );
         assert_eq!(said("heat", SortedLocal), "");
+        assert_eq!(said_of("heat", Nearest, "termi"), "gains with many threads, up to 3.6 %");
+        assert_eq!(said_of("quicksort", Nearest, "termi"), "no gain");
     }
 }

@@ -6,6 +6,7 @@
 //! | `bench` | the solver in a pool, ready to be swept over and timed |
 //! | `table1` | Table 1: orders, placements, and with or without queues |
 //! | `routes` | which worker runs which block, counted |
+//! | `simulated` | Table 1 on a simulated machine with four memories |
 //! | `figures` | Figures 1 and 2: loops on more and more workers |
 //!
 //! If there are several NUMA nodes, they are the domains. Otherwise the pool is divided into as
@@ -15,6 +16,7 @@
 mod bench;
 mod figures;
 mod routes;
+mod simulated;
 mod table1;
 
 pub(crate) use bench::{pinned, pinned_pool};
@@ -27,7 +29,7 @@ const PUBLICATION: &str = "Markus Wittmann and Georg Hager, \"A Proof of Concept
 
 /// All experiments of the publication, in its order.
 pub(crate) fn experiments() -> Vec<Experiment> {
-    vec![table1::experiment(), figures::experiment()]
+    vec![table1::experiment(), simulated::experiment(), figures::experiment()]
 }
 
 /// The publication's text about its pictures.

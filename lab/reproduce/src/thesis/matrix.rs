@@ -57,9 +57,9 @@ pub(super) fn experiment() -> Experiment {
 
 /// A policy that an application is run under.
 #[derive(Debug, Clone, Copy)]
-struct Policy {
-    technique: Technique,
-    victims: &'static str,
+pub(super) struct Policy {
+    pub(super) technique: Technique,
+    pub(super) victims: &'static str,
 }
 
 const fn policy(technique: Technique, victims: &'static str) -> Policy {
@@ -91,7 +91,7 @@ const SORTED_APPS: [&str; 6] =
     ["streamcluster", "quicksort", "matmul", "strassen", "blackscholes", "swaptions"];
 
 /// All applications, in the order of the report.
-const APPS: [&str; 10] = [
+pub(super) const APPS: [&str; 10] = [
     "heat",
     "gauss",
     "floyd-warshall",
@@ -105,7 +105,7 @@ const APPS: [&str; 10] = [
 ];
 
 /// The policies that an application is run under, in the order of the report.
-fn policies(app: &str) -> Vec<Policy> {
+pub(super) fn policies(app: &str) -> Vec<Policy> {
     let nearest = NEAREST_APPS.contains(&app).then_some(&NEAREST[..]);
     let heaviest =
         HEAVIEST_APPS.iter().find(|(name, _)| *name == app).map(|(_, policies)| *policies);
@@ -113,7 +113,7 @@ fn policies(app: &str) -> Vec<Policy> {
     [nearest, heaviest, sorted].into_iter().flatten().flatten().copied().collect()
 }
 
-const BASELINE: &str = "random";
+pub(super) const BASELINE: &str = "random";
 /// The baseline once more.
 const AGAIN: &str = "random, again";
 

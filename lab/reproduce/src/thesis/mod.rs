@@ -6,10 +6,12 @@
 //! | `loops` | how the applications' loops are divided |
 //! | `profiles` | the time in each of the scheduler's functions |
 //! | `matrix` | every policy on every application it was measured with |
+//! | `simulated` | the same on the thesis' machines, simulated |
 
 mod loops;
 mod matrix;
 mod profiles;
+mod simulated;
 
 use crate::experiment::Experiment;
 
@@ -18,5 +20,5 @@ const PUBLICATION: &str = "Athanasios-Akanthos Chasapis, \"Optimization Techniqu
 
 /// All experiments of the publication, in its order.
 pub(crate) fn experiments() -> Vec<Experiment> {
-    vec![profiles::experiment(), matrix::experiment()]
+    vec![profiles::experiment(), matrix::experiment(), simulated::experiment()]
 }

@@ -6,6 +6,7 @@
 //! | `strategies` | the victims of their thieves |
 //! | `model` | the bounds that work and span set |
 //! | `simulated` | Figure 4 |
+//! | `chip` | Figure 5 and the steal intervals of Table 1 on the simulated chip |
 //! | `table1` | Table 1 |
 //! | `speedup` | Figure 5 |
 //! | `breakdown` | Figure 6 |
@@ -14,6 +15,7 @@
 //! Thieves never park nor pause, as theirs never back off, and workers that wait leapfrog.
 
 mod breakdown;
+mod chip;
 mod model;
 mod sampling;
 mod simulated;
@@ -33,6 +35,7 @@ const PUBLICATION: &str = "Karl-Filip Faxén and John Ardelius, \"Manycore Work 
 pub(crate) fn experiments() -> Vec<Experiment> {
     vec![
         simulated::experiment(),
+        chip::experiment(),
         table1::experiment(),
         speedup::experiment(),
         breakdown::experiment(),

@@ -38,6 +38,11 @@ pub(crate) const SPLIT: Strategy = strategy("RAND, split stack", "random", Stack
 pub(crate) const STRATEGIES: [Strategy; 5] = [RAND, SET, SAMP, SAMP_SET, SPLIT];
 
 impl Strategy {
+    /// Its victims, in the notation of [`Victims`](sinew::Victims).
+    pub(crate) fn victims(self) -> &'static str {
+        self.victims
+    }
+
     /// The pool for it.
     pub(crate) fn conditions(self, workers: usize) -> Conditions {
         super::conditions(workers).victims(self.victims).stack(self.stack)

@@ -140,6 +140,27 @@ pub(crate) fn workloads(scale: Scale) -> Vec<Workload> {
     }
 }
 
+/// Thousands of cycles of the publication's processor that a simulated workload takes, roughly, and
+/// at most: idle thieves poll without a pause, and every attempt is an event.
+const SIMULATED: u32 = 20_000;
+const SIMULATED_MOST: u32 = 100_000;
+
+/// The workloads that are recorded and simulated: the quick ones and, unless the scale is quick,
+/// those of the table that are short enough, repeated less often.
+pub(crate) fn simulated(scale: Scale) -> Vec<Workload> {
+    let quick = workloads(Scale::Quick).into_iter();
+    if scale == Scale::Quick {
+        return quick.collect();
+    }
+    let short = TABLE_1.iter().filter(|line| line.kilocycles <= SIMULATED_MOST);
+    let fewer = |line: &Published| {
+        let repetitions = (SIMULATED / line.kilocycles).clamp(1, line.repetitions);
+        Workload::new(line.app, line.parameter, repetitions)
+    };
+    let others = quick.filter(|workload| workload.published().is_none());
+    short.map(fewer).chain(others).collect()
+}
+
 fn shortened(line: &Published) -> Workload {
     if line.app == "fib" {
         return Workload::new("fib", SHORT_FIB, 1);

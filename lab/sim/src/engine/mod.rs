@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `run` | a worker and its own tasks: spawn, join, finish |
 //! | `work` | work of tasks, and contention between workers |
+//! | `data` | the packages that have a program's data, and tasks far from theirs |
 //! | `steal` | a worker without a task: search, attempt, park |
 //! | `exposure` | private tasks, and how thieves get to them |
 //! | `wait` | a worker in a join whose task was stolen |
@@ -42,9 +43,12 @@
 //! measured rate.
 
 mod counters;
+mod data;
 mod exposure;
 mod faults;
 mod idle;
+#[cfg(test)]
+mod models;
 #[cfg(test)]
 mod plant;
 mod run;
@@ -67,7 +71,7 @@ use crate::report::{Activity, Report, Violation};
 use crate::setup::{Fault, Idle, Setup, SetupError, Waiting};
 use crate::trace::Trace;
 use crate::view::Sight;
-use crate::worker::{Frame, Origin, State, Task, Worker};
+use crate::worker::{Data, Frame, Origin, State, Task, Worker};
 use crate::workload::Workload;
 use counters::Counters;
 use idle::Spinner;
@@ -113,8 +117,10 @@ pub struct Simulation<'w, W: Workload> {
     spinners: Vec<Spinner>,
     /// Loads of all workers, for policies that compare all workers.
     offers: Option<Offers>,
-    /// Number of busy workers in each package.
+    /// Number of busy workers on each memory.
     busy: Vec<u32>,
+    /// The package that touched each region of the data last.
+    homes: Vec<u32>,
     /// Future faults; the next one is at the end.
     faults: Vec<Fault>,
     chance: fastrand::Rng,
@@ -176,8 +182,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
             ));
         }
         // A machine with enough PUs has a place for each worker.
-        let places =
-            Places::new(setup.machine.as_ref(), setup.workers).map_err(SetupError::from)?;
+        let places = Places::new(setup.machine.as_ref(), setup.workers, &setup.mapping)
+            .map_err(SetupError::from)?;
         let mut faults = setup.faults.clone();
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.at));
         let mut simulation = Self {
@@ -186,7 +192,8 @@ impl<'w, W: Workload> Simulation<'w, W> {
             workers: (0..setup.workers).map(|_| Worker::new()).collect(),
             policies: std::iter::repeat_with(policy).take(setup.workers).collect(),
             packages: Packages::new(places.packages()),
-            busy: vec![0; places.packages()],
+            busy: vec![0; places.memories()],
+            homes: data::untouched(&setup.costs),
             spinners: match setup.idle {
                 Idle::Adaptive => vec![Spinner::default(); setup.workers],
                 Idle::Spin | Idle::Park { .. } => Vec::new(),
@@ -320,9 +327,9 @@ impl<'w, W: Workload> Simulation<'w, W> {
 
     /// Creates a task.
     #[inline]
-    fn create(&mut self, node: W::Node, path: Time, depth: u32) -> Task<W::Node> {
+    fn create(&mut self, node: W::Node, path: Time, depth: u32, data: Data) -> Task<W::Node> {
         self.open += 1;
-        Task { node, id: self.counters.created(), path, depth }
+        Task { node, id: self.counters.created(), path, depth, data }
     }
 
     /// Updates the worker's load in the list, if there is one.

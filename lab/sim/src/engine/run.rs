@@ -9,7 +9,7 @@ use super::Simulation;
 use crate::queue::Time;
 use crate::report::Activity;
 use crate::trace::Step;
-use crate::worker::{Frame, Origin, State, Top};
+use crate::worker::{Data, Frame, Origin, State, Top};
 use crate::workload::Workload;
 
 /// Least number of stolen tasks from which classes are learned; the runtime has the same limit.
@@ -72,7 +72,7 @@ impl<W: Workload> Simulation<'_, W> {
             let node = self.workload.root(self.root);
             self.root += 1;
             self.packages.begin(self.places.package(worker));
-            let root = self.create(node, self.counters.span, 0);
+            let root = self.create(node, self.counters.span, 0, Data::ALL);
             self.take(worker, root, None);
             self.workers[worker].state = State::Runs;
             self.after(worker, 0, Activity::Schedules);
@@ -95,8 +95,9 @@ impl<W: Workload> Simulation<'_, W> {
         let frame = self.workers[me].frames.last_mut()?;
         let (node, path, depth) =
             (self.workload.child(&frame.task.node, frame.made), frame.task.path, frame.task.depth);
+        let data = frame.task.data.part(frame.made, frame.children);
         frame.made += 1;
-        Some(self.create(node, path, depth + 1))
+        Some(self.create(node, path, depth + 1, data))
     }
 
     fn spawn(&mut self, me: usize) -> bool {

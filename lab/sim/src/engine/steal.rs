@@ -8,6 +8,7 @@ use sinew_policy::Wait;
 use sinew_policy::victim::{Candidate, Holder, Outcome};
 
 use super::Simulation;
+use crate::models;
 use crate::queue::Time;
 use crate::random::Duration;
 use crate::report::Activity;
@@ -50,13 +51,37 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Goes to a victim.
     pub(super) fn set_out(&mut self, me: usize, victim: usize, advised: bool, spent: Time) {
-        let cost = self.draw_between(me, victim, self.setup.costs.attempt);
+        let cost = self.draw_between(me, victim, self.setup.costs.attempt) + self.miss(me, victim);
         let worker = &mut self.workers[me];
         worker.state = State::Tries { victim: victim as u32, advised };
         worker.attempts += u32::from(advised);
         let doing = worker.idleness();
         self.trace.add(self.queue.now(), me, Step::Tries, victim as u64);
         self.after(me, spent + cost, doing);
+    }
+
+    /// The time to fetch what a thief has to read of a victim and does not have in its caches.
+    fn miss(&mut self, me: usize, victim: usize) -> Time {
+        let seen = (victim as u32, self.workers[victim].tasks.oldest());
+        if self.setup.costs.miss.is_zero() || self.workers[me].tried.contains(&seen) {
+            return 0;
+        }
+        self.counters.counts.misses += 1;
+        self.draw_between(me, victim, self.setup.costs.miss)
+    }
+
+    /// The thief has what it read of the victim, and loses what it has not read for longest.
+    fn keep(&mut self, me: usize, victim: usize) {
+        if self.setup.costs.miss.is_zero() {
+            return;
+        }
+        let seen = (victim as u32, self.workers[victim].tasks.oldest());
+        let tried = &mut self.workers[me].tried;
+        tried.retain(|(other, _)| *other != seen.0);
+        if tried.len() == models::TRIED {
+            tried.remove(0);
+        }
+        tried.push(seen);
     }
 
     fn end_round(&mut self, me: usize, spent: Time) {
@@ -157,6 +182,7 @@ impl<W: Workload> Simulation<'_, W> {
             None
         };
         self.note_offer(victim);
+        self.keep(me, victim);
         if advised {
             let outcome = match found {
                 Some(_) => Outcome::Stolen,

@@ -90,6 +90,8 @@ fn any_setup(seed: u64) -> Setup {
         factors: if chance.bool() { vec![0.5, 1.0, 3.0] } else { vec![] },
         refill: if chance.bool() { vec![Duration::ZERO, Duration::ns(500)] } else { vec![] },
         contention: if chance.u8(..4) == 0 { vec![1.25, 2.5] } else { vec![] },
+        miss: if chance.bool() { any_cost(&mut chance) } else { Duration::ZERO },
+        far: if chance.bool() { vec![1.5] } else { vec![] },
     };
     if seed.is_multiple_of(5) {
         costs = Costs::ZERO;
@@ -247,28 +249,6 @@ fn two_workers_on_two_chains_take_one_steal_and_one_chain() {
         assert!((1_080..=1_080 + late).contains(&(report.time / NS)), "{wait:?}: {}", report.time);
     }
     assert_eq!(report(&Setup::greedy(2), &chains).time, 1_000 * NS);
-}
-
-/// Catches: neighbours that do not slow each other down, a slow-down of a lone worker or one in
-/// another package, a slow-down that continues after the neighbours have finished.
-#[test]
-fn a_worker_beside_others_is_slower_by_the_contention() {
-    let setup = |workers| {
-        let costs = Costs { contention: vec![1.5], ..Costs::ZERO };
-        Setup {
-            costs,
-            machine: Some("package:2 core:2".parse().expect("a machine")),
-            ..Setup::greedy(workers)
-        }
-    };
-    let ms = |workers, chains: &Chains| report(&setup(workers), chains).time as f64 / 1e9;
-    let chain = |chains| Chains::new(chains, 1, Duration::ns(10_000_000), 0);
-    assert_eq!(ms(1, &chain(2)), 20.0);
-    assert!((ms(2, &chain(2)) - 15.0).abs() < 0.1);
-    // The third worker has its package to itself.
-    assert!((ms(3, &chain(3)) - 15.0).abs() < 0.1);
-    // Two workers beside each other, then one alone.
-    assert!((ms(2, &chain(3)) - 25.0).abs() < 0.1);
 }
 
 /// Catches: a load list whose thieves choose other victims or pay other costs than thieves that

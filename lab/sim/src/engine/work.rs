@@ -1,13 +1,13 @@
 //! A task's own work.
 //!
-//! Workers of a package share memory bandwidth and caches: the more of them work, the longer each
-//! takes. [`Costs::contention`](crate::Costs::contention) has the factors. With contention work is
-//! divided into slices; the number of busy workers in the package at its beginning determines a
-//! slice's speed.
+//! Workers on one memory share its bandwidth: the more of them work, the longer each takes.
+//! [`Costs::contention`](crate::Costs::contention) has the factors. With contention work is divided
+//! into slices; the number of busy workers on the memory at its beginning determines a slice's
+//! speed.
 //!
 //! # Invariants
 //!
-//! - W1: a worker counts as busy in its package exactly from the beginning of a task's work to its
+//! - W1: a worker counts as busy on its memory exactly from the beginning of a task's work to its
 //!   end.
 //!
 //! # Cost
@@ -41,6 +41,7 @@ impl<W: Workload> Simulation<'_, W> {
         let (end, id) = (frame.task.path, frame.task.id);
         self.counters.worked(work, end);
         self.trace.add(self.queue.now(), me, Step::Works, id);
+        let work = self.with_distance_of_data(me, work);
         if !self.setup.costs.contention.is_empty() {
             return self.begin_to_crowd(me, work);
         }
@@ -59,24 +60,24 @@ impl<W: Workload> Simulation<'_, W> {
             return false;
         }
         (self.workers[me].is_crowding, self.workers[me].work_left) = (true, work);
-        self.busy[self.places.package(me)] += 1;
+        self.busy[self.places.memory(me)] += 1;
         self.works_on(me)
     }
 
     /// Begins the next slice of the current work. Returns whether there was one.
     #[inline(never)]
     pub(super) fn works_on(&mut self, me: usize) -> bool {
-        let package = self.places.package(me);
+        let memory = self.places.memory(me);
         let worker = &mut self.workers[me];
         let slice = worker.work_left.min(SLICE);
         if slice == 0 {
             worker.is_crowding = false;
-            self.busy[package] -= 1;
+            self.busy[memory] -= 1;
             return false;
         }
         worker.work_left -= slice;
         let takes =
-            times(times(slice, worker.slowness), self.setup.costs.contention(self.busy[package]));
+            times(times(slice, worker.slowness), self.setup.costs.contention(self.busy[memory]));
         self.counters.took(takes);
         self.after(me, takes, Activity::Works);
         true
