@@ -49,6 +49,8 @@ struct Meta<'a> {
     threads: &'a [usize],
     repeat: usize,
     seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapping: Option<String>,
     origin: &'a Origin,
     files: Vec<String>,
 }
@@ -153,6 +155,7 @@ fn meta<'a>(page: &Page<'a>, files: Vec<String>) -> Meta<'a> {
         threads: &page.setting.threads,
         repeat: page.setting.repeat,
         seed: page.setting.seed,
+        mapping: page.setting.mapping.as_ref().map(ToString::to_string),
         origin: page.origin,
         files,
     }
