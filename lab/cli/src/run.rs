@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use sinew::profile::Profiler;
-use sinew::{Pool, Schedule, StealsAt};
+use sinew::{Schedule, StealsAt};
 use sinew_apps::{App, Options, Record, Size, last_recording};
 use sinew_console::{Failure, output, unknown};
 
