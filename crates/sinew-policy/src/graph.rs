@@ -241,8 +241,8 @@ impl Graph {
         calls.filter(|_| is_same).map(Self::new)
     }
 
-    /// The span in picoseconds at a burden: the longest path through each call, one after the other,
-    /// without the gaps between calls; see [`span`].
+    /// The span in picoseconds at a burden: the longest path through each call, one after the
+    /// other, without the gaps between calls; see [`span`].
     ///
     /// ```
     /// use sinew_policy::graph::Graph;

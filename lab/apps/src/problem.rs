@@ -195,8 +195,8 @@ impl<S: Solve> Problem for Prepared<S> {
     }
 }
 
-/// The recording of the last parallel run of a [`Problem`] in a pool whose profiler records; nothing
-/// in another pool. A run calls all workers together before and after its own call.
+/// The recording of the last parallel run of a [`Problem`] in a pool whose profiler records;
+/// nothing in another pool. A run calls all workers together before and after its own call.
 pub fn last_recording(pool: &Pool) -> Graph {
     let graph = Profiler::of(pool).and_then(Profiler::take_recording).unwrap_or_default();
     let last =

@@ -103,11 +103,11 @@ pub trait View {
     fn me(&self) -> usize;
     /// Whether a thread runs worker `worker` now.
     fn is_active(&self, worker: usize) -> bool;
-    /// How many tasks of `worker` wait, if the thief may run the oldest one. Tasks that no thief can
-    /// take yet count as well: an attempt at their owner asks for them.
+    /// How many tasks of `worker` wait, if the thief may run the oldest one. Tasks that no thief
+    /// can take yet count as well: an attempt at their owner asks for them.
     fn load(&self, worker: usize) -> usize;
-    /// The depth of the oldest of these tasks in the task tree (0 is the root), if there is one that
-    /// the thief may run.
+    /// The depth of the oldest of these tasks in the task tree (0 is the root), if there is one
+    /// that the thief may run.
     fn oldest_depth(&self, worker: usize) -> Option<u32>;
     /// The distance of `worker` from the thief, as a level of the machine: 0 shares everything,
     /// more is farther. Never changes.
@@ -147,10 +147,10 @@ pub trait View {
         all
     }
 
-    /// The `most` workers with most tasks that wait, if the runtime keeps such a list; equals in the
-    /// thief's order. The default, `None`, makes the rule scan all workers. The list replaces that
-    /// scan exactly: a rule chooses no other worker because of it, and its cost counts as that of
-    /// the scan. Used in the largest pools only.
+    /// The `most` workers with most tasks that wait, if the runtime keeps such a list; equals in
+    /// the thief's order. The default, `None`, makes the rule scan all workers. The list replaces
+    /// that scan exactly: a rule chooses no other worker because of it, and its cost counts as that
+    /// of the scan. Used in the largest pools only.
     fn heaviest(&self, order: &Stride, most: usize) -> Option<Heaviest> {
         let _ = (order, most);
         None

@@ -1,7 +1,7 @@
 //! Table 1: how parallel the workloads are, how large their tasks, and how often one is stolen.
 //!
-//! Work and span are those of recordings on one worker; the time of a repetition is measured without
-//! them. Steals are counted on several workers. A steal interval is the work between two
+//! Work and span are those of recordings on one worker; the time of a repetition is measured
+//! without them. Steals are counted on several workers. A steal interval is the work between two
 //! steals: all of it divided by their number.
 
 use super::strategies::RAND;
