@@ -81,16 +81,20 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Writes a mark, when the worker has done `work` in all.
-    pub(crate) fn mark(&self, work: u64, mark: Mark) {
+    /// Writes a mark, when the worker has done `work` in all. Returns whether the work up to it was
+    /// written.
+    pub(crate) fn mark(&self, work: u64, mark: Mark) -> bool {
         let mut strand = self.strand.take();
-        if strand.add(self.since(work), mark) {
+        let written = strand.add(self.since(work), mark);
+        if written {
             self.begin_stretch(work);
         }
         self.strand.set(strand);
+        written
     }
 
-    fn begin_stretch(&self, work: u64) {
+    /// The next stretch begins when the worker has done `work` in all.
+    pub(crate) fn begin_stretch(&self, work: u64) {
         self.at.set(work);
         self.waited.set(0);
     }

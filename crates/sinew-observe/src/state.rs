@@ -128,9 +128,18 @@ impl<C: Clock> WorkerState<C> {
     /// Writes a mark to the recording, after the work up to the last change of activity.
     #[inline]
     pub(crate) fn mark(&self, mark: Mark) {
-        if let Some(recorder) = &self.recorder {
-            recorder.mark(self.work(), mark);
+        if let Some(recorder) = &self.recorder
+            && recorder.mark(self.work(), mark)
+        {
+            self.leave_recording_out(recorder);
         }
+    }
+
+    /// Begins the next stretch of work now: writing a mark may take longer than the stretch after
+    /// it, whenever the list of marks grows.
+    fn leave_recording_out(&self, recorder: &Recorder) {
+        self.switch(self.activity());
+        recorder.begin_stretch(self.work());
     }
 
     /// Ends the strand. Returns when it began, and its marks.
@@ -266,6 +275,7 @@ impl<C: Clock> WorkerState<C> {
     pub(crate) fn begin_call(&self) {
         if let Some(recorder) = &self.recorder {
             recorder.begin(self.work());
+            self.leave_recording_out(recorder);
         }
     }
 
@@ -275,6 +285,7 @@ impl<C: Clock> WorkerState<C> {
         self.switch(Activity::Application);
         if let Some(recorder) = &self.recorder {
             recorder.suspend(self.work());
+            self.leave_recording_out(recorder);
         }
         let interrupted = self.strand.interrupt(self.work());
         self.tasks.borrow_mut().push((interrupted, before));

@@ -28,6 +28,8 @@
 use std::fmt::{self, Write};
 use std::str::FromStr;
 
+use crate::span;
+
 /// The first line of a recording.
 const HEAD: &str = "sinew graph 1";
 
@@ -103,6 +105,41 @@ impl fmt::Display for GraphError {
 
 impl std::error::Error for GraphError {}
 
+/// The parts of an open bracket so far.
+struct Parts {
+    /// The path to the bracket.
+    before: u64,
+    is_loop: bool,
+    count: u64,
+    /// The path through the tasks, or the longest piece.
+    longest: u64,
+    total: u64,
+}
+
+impl Parts {
+    fn new(before: u64, is_loop: bool) -> Self {
+        Self { before, is_loop, count: 0, longest: 0, total: 0 }
+    }
+
+    fn add(&mut self, part: u64, burden: u64) {
+        self.longest = match (self.is_loop, self.count) {
+            (false, 1..) => span::join(self.longest, part, burden),
+            _ => self.longest.max(part),
+        };
+        self.total = self.total.saturating_add(part);
+        self.count += 1;
+    }
+
+    /// The path to the end of the bracket.
+    fn end(&self, burden: u64) -> u64 {
+        let through = match self.is_loop {
+            true => span::tree(self.longest, self.total, self.count, burden),
+            false => self.longest,
+        };
+        self.before.saturating_add(through)
+    }
+}
+
 impl Call {
     /// A call of these tokens; `None` if brackets do not match (G1).
     pub fn new(gap: u64, tokens: Vec<Token>) -> Option<Self> {
@@ -135,6 +172,29 @@ impl Call {
         }
         all.push((sum, None));
         all
+    }
+
+    /// The longest path through it at a burden.
+    fn span(&self, burden: u64) -> u64 {
+        let (mut path, mut open) = (0_u64, Vec::new());
+        for token in &self.tokens {
+            match token {
+                Token::Work(work) => path = path.saturating_add(*work),
+                Token::Fork | Token::Loop => {
+                    open.push(Parts::new(std::mem::take(&mut path), *token == Token::Loop));
+                }
+                Token::Next | Token::Join => {
+                    // G1: parts are inside of brackets.
+                    let Some(mut parts) = open.pop() else { continue };
+                    parts.add(std::mem::take(&mut path), burden);
+                    match token {
+                        Token::Next => open.push(parts),
+                        _ => path = parts.end(burden),
+                    }
+                }
+            }
+        }
+        path
     }
 
     /// The call with the shorter one of each stretch of work; `None` if the calls differ in
@@ -179,6 +239,37 @@ impl Graph {
         let calls: Option<Vec<Call>> =
             self.calls.iter().zip(&other.calls).map(|(a, b)| a.least(b)).collect();
         calls.filter(|_| is_same).map(Self::new)
+    }
+
+    /// The span in picoseconds at a burden: the longest path through each call, one after the
+    /// other, without the gaps between calls; see [`span`].
+    ///
+    /// ```
+    /// use sinew_policy::graph::Graph;
+    ///
+    /// let graph: Graph = "sinew graph 1\n3: 5(7(4|6)|2)3\n0: 1{8|9}\nend 2\n".parse().unwrap();
+    /// assert_eq!((graph.span(0), graph.span(1)), (5 + 13 + 3 + 1 + 9, 5 + 14 + 3 + 1 + 10));
+    /// assert_eq!(graph.span(1_000), graph.work());
+    /// ```
+    pub fn span(&self, burden: u64) -> u64 {
+        self.calls.iter().map(|call| call.span(burden)).sum()
+    }
+
+    /// Number of tasks that were spawned: pieces of loops are none.
+    pub fn spawned(&self) -> u64 {
+        let mut loops = Vec::new();
+        let tokens = self.calls.iter().flat_map(|call| &call.tokens);
+        let spawns = tokens.filter(|token| {
+            match token {
+                Token::Fork | Token::Loop => loops.push(**token == Token::Loop),
+                Token::Join => {
+                    loops.pop();
+                }
+                Token::Work(_) | Token::Next => {}
+            }
+            **token == Token::Next && loops.last() == Some(&false)
+        });
+        spawns.count() as u64
     }
 
     /// All work in picoseconds, without the gaps between calls.
@@ -334,6 +425,24 @@ mod tests {
                 .collect();
             let graph = Graph::new(calls);
             prop_assert_eq!(graph.to_string().parse(), Ok(graph));
+        }
+
+        /// Catches: a path that leaves a part out or counts one twice, and a span that falls as the
+        /// burden rises.
+        #[test]
+        fn a_span_lies_between_the_longest_stretch_and_all_work(
+            steps in proptest::collection::vec((any::<u8>(), 0..1_000_u64), 0..60),
+            burden in 0..500_u64,
+        ) {
+            let graph = Graph::new(vec![Call::new(0, grown(&steps)).expect("balanced")]);
+            let stretches = graph.calls[0].stretches();
+            let longest = stretches.iter().map(|(work, _)| *work).max().unwrap_or(0);
+            prop_assert!(longest <= graph.span(0) && graph.span(0) <= graph.span(burden));
+            prop_assert!(graph.span(burden) <= graph.work());
+            let serial: Vec<Token> = graph.calls[0].tokens.iter().copied()
+                .filter(|token| matches!(token, Token::Work(_))).collect();
+            let serial = Graph::new(vec![Call::new(0, serial).expect("no brackets")]);
+            prop_assert_eq!(serial.span(burden), graph.work());
         }
 
         /// Catches: a part of a recording that is read as the whole.

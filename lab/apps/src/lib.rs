@@ -63,7 +63,7 @@ mod text;
 
 pub use app::App;
 pub use options::{Error, Options, Size};
-pub use problem::{Answer, Problem, Run, Wrong};
+pub use problem::{Answer, Problem, Run, Wrong, last_recording};
 pub use published::{Published, published};
 pub use record::{Record, Recorded, Transactions, TuningCost};
 

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use sinew::profile::{Profile, Profiler};
+use sinew::profile::{Call, Graph, Profile, Profiler};
 use sinew::{Counters, Pool, Worker};
 
 use crate::gather::gather;
@@ -193,6 +193,15 @@ impl<S: Solve> Problem for Prepared<S> {
         let same = serial.get::<S::Answer>() == parallel.get::<S::Answer>();
         Wrong::unless(same, || format!("serial and parallel differ: {serial} and {parallel}"))
     }
+}
+
+/// The recording of the last parallel run of a [`Problem`] in a pool whose profiler records;
+/// nothing in another pool. A run calls all workers together before and after its own call.
+pub fn last_recording(pool: &Pool) -> Graph {
+    let graph = Profiler::of(pool).and_then(Profiler::take_recording).unwrap_or_default();
+    let last =
+        graph.calls().iter().rev().nth(1).and_then(|call| Call::new(0, call.tokens().to_vec()));
+    Graph::new(last.into_iter().collect())
 }
 
 fn timed<T>(compute: impl FnOnce() -> T) -> (T, Duration, Option<Duration>) {

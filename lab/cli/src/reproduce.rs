@@ -4,13 +4,14 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use sinew::Pool;
+use sinew::{Mapping, Pool};
 use sinew_console::{Failure, output, unknown};
 use sinew_reproduce::config::{self, Queued};
 use sinew_reproduce::runner::{Step, describe};
 use sinew_reproduce::{
     Experiment, Failure as Failed, Origin, Outcome, Scale, Setting, all, find, reproduce,
 };
+use sinew_topology::{Limits, Machine};
 
 use crate::entries::{Entry, render};
 use crate::progress::Progress;
@@ -25,11 +26,15 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Run the experiments listed in this TOML file: [[experiment]] with name, size, threads,
-    /// repeat, seed, out and parameters, as `parameters = { tasks = 5000 }`; [defaults] for all
+    /// mapping, per_package, repeat, seed, out and parameters, as `parameters = { tasks = 5000 }`;
+    /// [defaults] for all
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["experiment", "list", "size", "out", "threads", "repeat", "seed"]
+        conflicts_with_all = [
+            "experiment", "list", "size", "out", "threads", "mapping", "per_package", "repeat",
+            "seed"
+        ]
     )]
     pub(crate) config: Option<PathBuf>,
     /// Size of the experiment
@@ -48,6 +53,19 @@ pub(crate) struct ReproduceArgs {
         value_parser = count
     )]
     pub(crate) threads: Vec<usize>,
+    /// Mapping of workers to processors in all pools, except where a case is about a mapping: none,
+    /// compact, scatter, or a list of processors such as 0,2,4-7 [default: each experiment's own]
+    #[arg(long, value_name = "MAPPING")]
+    pub(crate) mapping: Option<Mapping>,
+    /// N workers on one package, on two, and so on up to all packages
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = count,
+        conflicts_with_all = ["threads", "mapping"]
+    )]
+    pub(crate) per_package: Option<usize>,
     /// Number of repetitions [default: 5, 10 for openskel, 50 for plastic at size full, and 1 at
     /// size quick]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
@@ -91,8 +109,11 @@ pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
     let origin = Origin::here(command_line());
     let queue = queue(args, origin.processors)?;
     // Checked before anything runs, so that the error does not appear once per case.
-    let most = queue.iter().map(|queued| queued.setting.most_workers()).max().unwrap_or(1);
-    Pool::builder().threads(most).build().map_err(Failure::usage)?;
+    for Setting { threads, mapping, .. } in queue.iter().map(|queued| &queued.setting) {
+        let most = threads.iter().copied().max().unwrap_or(1);
+        let mapping = mapping.clone().unwrap_or_default();
+        Pool::builder().threads(most).mapping(mapping).build().map_err(Failure::usage)?;
+    }
     let (mut wrong, mut printed) = (Vec::new(), Ok(()));
     for Queued { experiment, setting, out } in queue {
         let outcome = one(&experiment, &setting, &origin, &out)?;
@@ -113,10 +134,14 @@ fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure
     if let Some(file) = &args.config {
         return config::read(file, processors).map_err(failed);
     }
-    let usual = Setting {
-        seed: args.seed,
-        ..Setting::new(args.size.into(), processors).workers(&args.threads)
+    let usual = Setting::new(args.size.into(), processors);
+    let usual = match args.per_package {
+        Some(each) => {
+            usual.per_package(each, Machine::host(), Limits::read().allowed()).map_err(failed)?
+        }
+        None => Setting { mapping: args.mapping.clone(), ..usual.workers(&args.threads) },
     };
+    let usual = Setting { seed: args.seed, ..usual };
     let queued = |experiment: Experiment| {
         let repeat = args.repeat.unwrap_or(experiment.usual_repeat(usual.scale));
         Queued { experiment, setting: Setting { repeat, ..usual.clone() }, out: args.out.clone() }

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use sinew::profile::{Call, Graph, Profiler};
-use sinew::{Pool, Schedule, StealsAt};
-use sinew_apps::{App, Options, Record, Size};
+use sinew::{Schedule, StealsAt};
+use sinew_apps::{App, Options, Record, Size, last_recording};
 use sinew_console::{Failure, output, unknown};
 
 use crate::contention;
@@ -128,7 +127,7 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let path_written =
         path_file.map_or(Ok(()), |file| file.write(&worklist::path(&result.worklists)));
     let trace_written = trace.map_or(Ok(()), |file| file.write(&trace::json(app.name, &pool)?));
-    let graph = || measured(&pool).to_string();
+    let graph = || last_recording(&pool).to_string();
     let recording_written = recording.map_or(Ok(()), |file| file.write(&graph()));
     // A wrong result is more important than a closed output.
     result
@@ -138,15 +137,6 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     trace_written?;
     recording_written?;
     Ok(printed?)
-}
-
-/// The pool's recording of the last run. An application calls all workers together before and after
-/// it.
-pub(crate) fn measured(pool: &Pool) -> Graph {
-    let graph = Profiler::of(pool).and_then(Profiler::take_recording).unwrap_or_default();
-    let last =
-        graph.calls().iter().rev().nth(1).and_then(|call| Call::new(0, call.tokens().to_vec()));
-    Graph::new(last.into_iter().collect())
 }
 
 pub(crate) fn find(name: &str) -> Result<&'static App, Failure> {

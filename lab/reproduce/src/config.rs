@@ -10,12 +10,14 @@
 //! [[experiment]]
 //! name = "plastic-schedules"
 //! threads = [1, 2]          # 1 is always among them
+//! mapping = "compact"       # or scatter, none, a list of processors such as "0,2,4-7"
 //! repeat = 10
 //! parameters = { tasks = 5000, chunk = 50 }   # in place of those of the size
 //!
 //! [[experiment]]            # once more, in another place
 //! name = "plastic-schedules"
 //! size = "default"
+//! per_package = 2           # 2 workers on one package, on two, and so on, instead of threads
 //! seed = 7                  # decides the order of the runs
 //! out = "longer"
 //! ```
@@ -25,6 +27,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use sinew_topology::{Limits, Machine, MappingError};
 
 use crate::catalogue::find;
 use crate::experiment::Experiment;
@@ -61,6 +64,8 @@ struct File {
 struct Conditions {
     size: Option<Scale>,
     threads: Option<Vec<NonZeroUsize>>,
+    mapping: Option<String>,
+    per_package: Option<NonZeroUsize>,
     repeat: Option<NonZeroUsize>,
     seed: Option<u64>,
     out: Option<PathBuf>,
@@ -73,6 +78,8 @@ struct Entry {
     name: String,
     size: Option<Scale>,
     threads: Option<Vec<NonZeroUsize>>,
+    mapping: Option<String>,
+    per_package: Option<NonZeroUsize>,
     repeat: Option<NonZeroUsize>,
     seed: Option<u64>,
     out: Option<PathBuf>,
@@ -129,7 +136,18 @@ impl Entry {
         defaults: &Conditions,
         processors: usize,
     ) -> Result<Queued, String> {
-        let Self { name, size, threads, repeat, seed, out, parameters } = self;
+        let Self { name, size, threads, mapping, per_package, repeat, seed, out, parameters } = self;
+        let complaint = |why: String| format!("experiment {number}: {why}");
+        if per_package.is_some() && (threads.is_some() || mapping.is_some()) {
+            return Err(complaint(
+                "`per_package` says how many workers there are, and where: leave `threads` and \
+                 `mapping` out"
+                    .to_owned(),
+            ));
+        }
+        // An entry's own numbers and mapping are more than the defaults' workers on each package.
+        let of_defaults = defaults.per_package.filter(|_| threads.is_none() && mapping.is_none());
+        let per_package = per_package.or(of_defaults);
         let experiment = find(&name).ok_or_else(|| {
             format!(
                 "experiment {number}: there is no `{name}`; `sinew-lab reproduce --list` says \
@@ -153,8 +171,18 @@ impl Entry {
             repeat.or(defaults.repeat).map_or(experiment.usual_repeat(scale), NonZeroUsize::get);
         let seed = seed.or(defaults.seed).unwrap_or(usual.seed);
         let out = out.or_else(|| defaults.out.clone()).unwrap_or_else(|| OUT.into());
-        let setting = Setting { repeat, seed, parameters, ..usual.workers(&threads) };
-        Ok(Queued { experiment, setting, out })
+        let setting = match per_package {
+            Some(each) => usual
+                .per_package(each.get(), Machine::host(), Limits::read().allowed())
+                .map_err(|why| complaint(why.to_string()))?,
+            None => {
+                let mapping = mapping.as_ref().or(defaults.mapping.as_ref());
+                let mapping = mapping.map(|text| text.parse()).transpose();
+                let mapping = mapping.map_err(|why: MappingError| complaint(why.to_string()))?;
+                Setting { mapping, ..usual.workers(&threads) }
+            }
+        };
+        Ok(Queued { experiment, setting: Setting { repeat, seed, parameters, ..setting }, out })
     }
 }
 
@@ -174,6 +202,27 @@ fn first_double(queued: &[Queued]) -> Option<(usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sinew_topology::Mapping;
+
+    /// Catches: workers on each package without their mapping, and defaults that beat an entry's
+    /// numbers.
+    #[test]
+    fn workers_on_each_package_come_with_their_mapping() {
+        let text = "
+            [defaults]
+            per_package = 1
+            [[experiment]]
+            name = 'plastic-metrics'
+            [[experiment]]
+            name = 'plastic-metrics'
+            threads = [1]
+            out = 'there'";
+        let queued = parse(text, 8).unwrap();
+        let [first, second] = &queued[..] else { panic!("{} runs", queued.len()) };
+        let Some(Mapping::Explicit(cpus)) = &first.setting.mapping else { panic!("no mapping") };
+        assert_eq!(cpus.len(), first.setting.most_workers());
+        assert_eq!((&second.setting.threads[..], &second.setting.mapping), (&[1][..], &None));
+    }
 
     /// Catches: a default that beats an entry, or one that is forgotten.
     #[test]
@@ -189,6 +238,7 @@ mod tests {
             name = 'plastic-metrics'
             size = 'full'
             threads = [4, 2, 4]
+            mapping = '0,2'
             repeat = 3
             seed = 9
             out = 'there'";
@@ -198,7 +248,8 @@ mod tests {
         let quick = Setting { threads: vec![1, 2], ..usual(Scale::Quick) };
         assert_eq!((&first.setting, first.out.as_path()), (&quick, Path::new("here")));
         let (threads, repeat, seed) = (vec![1, 2, 4], 3, 9);
-        let full = Setting { threads, repeat, seed, ..usual(Scale::Full) };
+        let mapping = Some(Mapping::Explicit(vec![0, 2]));
+        let full = Setting { threads, repeat, seed, mapping, ..usual(Scale::Full) };
         assert_eq!((&second.setting, second.out.as_path()), (&full, Path::new("there")));
         assert_eq!(place(second), Path::new("there/plastic-metrics"));
         let usual = parse("[[experiment]]\nname = 'plastic-metrics'", 2).unwrap();
@@ -258,6 +309,18 @@ mod tests {
             ),
             ("[[experiment]]\nname = 'wool-table1'\nparameters = { tasks = 'x' }", "line 3: "),
             ("[defaults]\nseed = -1", "line 2: "),
+            (
+                "[[experiment]]\nname = 'plastic-metrics'\nmapping = 'near'",
+                "experiment 1: `near` is not a mapping",
+            ),
+            (
+                "[[experiment]]\nname = 'plastic-metrics'\nmapping = 'none'\nper_package = 1",
+                "experiment 1: `per_package` says",
+            ),
+            (
+                "[[experiment]]\nname = 'plastic-metrics'\nper_package = 1000000",
+                "experiment 1: 1000000 workers do not fit",
+            ),
             ("[[experiment", "line 1: "),
             (
                 "[[experiment]]\nname='wool-table1'\n[[experiment]]\nname='wool-table1'",

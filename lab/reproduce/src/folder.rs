@@ -50,6 +50,8 @@ struct Meta<'a> {
     threads: &'a [usize],
     repeat: usize,
     seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mapping: Option<String>,
     #[serde(skip_serializing_if = "Values::is_empty")]
     parameters: &'a Values,
     origin: &'a Origin,
@@ -156,6 +158,7 @@ fn meta<'a>(page: &Page<'a>, files: Vec<String>) -> Meta<'a> {
         threads: &page.setting.threads,
         repeat: page.setting.repeat,
         seed: page.setting.seed,
+        mapping: page.setting.mapping.as_ref().map(ToString::to_string),
         parameters: &page.setting.parameters,
         origin: page.origin,
         files,

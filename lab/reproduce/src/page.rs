@@ -111,7 +111,7 @@ impl Page<'_> {
     }
 
     fn conditions(&self) -> Vec<String> {
-        let Setting { threads, repeat, seed, parameters, .. } = self.setting;
+        let Setting { threads, repeat, seed, mapping, parameters, .. } = self.setting;
         let size = self.size;
         let threads: Vec<String> = threads.iter().map(usize::to_string).collect();
         let mut lines = self.origin.lines();
@@ -120,6 +120,9 @@ impl Page<'_> {
              turn, shuffled with seed {seed})",
             threads.join(", ")
         ));
+        lines.extend(mapping.iter().map(|mapping| {
+            format!("mapping {mapping} in all pools, except where a case is about a mapping")
+        }));
         if !parameters.is_empty() {
             lines.push(format!("parameters: {parameters}"));
         }
@@ -170,7 +173,8 @@ mod tests {
 
     fn page_of(scale: Scale, nodes: usize, processors: usize, progress: Progress) -> String {
         let origin = Origin { nodes, processors, ..Origin::for_tests() };
-        let setting = Setting { threads: vec![1, 64], ..Setting::new(scale, 1) };
+        let mapping = Some(sinew::Mapping::Explicit(vec![0, 2]));
+        let setting = Setting { threads: vec![1, 64], mapping, ..Setting::new(scale, 1) };
         let mut results = Results::default();
         results.left_out.push("uts: no room".into());
         let parts = [Part::words("It is fast.")];
@@ -224,5 +228,11 @@ mod tests {
             "{page_now}"
         );
         assert!(!page(1, 2, Progress::Finished).contains("Unfinished"));
+    }
+
+    /// Catches: a report of a run whose mapping the user has chosen, without that.
+    #[test]
+    fn a_requested_mapping_is_among_the_conditions() {
+        assert!(page(1, 2, Progress::Finished).contains("mapping 0,2 in all pools"));
     }
 }

@@ -5,6 +5,7 @@
 
 use fastrand::Rng;
 
+use crate::common::place::requesting;
 use crate::experiment::{Block, Case, Experiment};
 use crate::failure::Failure;
 use crate::results::{Labels, Results, Sample};
@@ -46,6 +47,14 @@ pub trait Watcher {
 ///
 /// Those of the watcher. A failure of a single case or block is noted in the results instead.
 pub fn run(
+    experiment: &Experiment,
+    setting: &Setting,
+    watcher: &mut dyn Watcher,
+) -> Result<Results, Failure> {
+    requesting(setting.mapping.as_ref(), || run_all(experiment, setting, watcher))
+}
+
+fn run_all(
     experiment: &Experiment,
     setting: &Setting,
     watcher: &mut dyn Watcher,

@@ -6,7 +6,7 @@
 //!
 //! # Invariants
 //!
-//! - O1: a worker with stealable tasks is in the list for their number, exactly once; other workers
+//! - O1: a worker with waiting tasks is in the list for their number, exactly once; other workers
 //!   are in no list.
 //!
 //! # Cost

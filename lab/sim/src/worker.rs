@@ -197,16 +197,22 @@ impl<N: Copy> TaskStack<N> {
         slot + 1 == self.entries.len()
     }
 
-    /// Number of tasks that a thief could take.
+    /// Number of tasks that a thief could take at once.
     #[inline]
-    pub(crate) fn load(&self) -> usize {
+    pub(crate) fn shown(&self) -> usize {
         self.limit - self.bottom
     }
 
-    /// The depth of the oldest of these tasks.
+    /// Number of tasks that wait, public or private.
+    #[inline]
+    pub(crate) fn load(&self) -> usize {
+        self.entries.len() - self.bottom
+    }
+
+    /// The depth of the oldest of these.
     #[inline]
     pub(crate) fn oldest_depth(&self) -> Option<u32> {
-        self.entries[..self.limit].get(self.bottom).map(|entry| entry.task.depth)
+        self.entries.get(self.bottom).map(|entry| entry.task.depth)
     }
 
     /// The number of the oldest of these tasks.
@@ -338,5 +344,26 @@ impl<N: Copy> Worker<N> {
     /// Whether it is looking for a task.
     pub(crate) fn is_thief(&self) -> bool {
         matches!(self.state, State::Searches | State::Pauses | State::Tries { .. } | State::Parked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches: private tasks that thieves cannot see, or can take.
+    #[test]
+    fn a_load_has_private_tasks_that_no_thief_can_take_yet() {
+        let mut tasks = Worker::<()>::new().tasks;
+        assert_eq!((tasks.load(), tasks.oldest_depth()), (0, None));
+        for depth in [4, 5, 6] {
+            tasks.push(Task { node: (), id: 0, path: 0, depth });
+        }
+        assert_eq!((tasks.load(), tasks.shown(), tasks.oldest_depth()), (3, 0, Some(4)));
+        assert!(tasks.steal(1).is_none());
+        tasks.publish_half();
+        assert_eq!((tasks.load(), tasks.shown()), (3, 2));
+        assert!(tasks.steal(1).is_some());
+        assert_eq!((tasks.load(), tasks.shown(), tasks.oldest_depth()), (2, 1, Some(5)));
     }
 }

@@ -384,7 +384,8 @@ impl Worker {
         {
             return Ok(Job::Taken { queued, victim });
         }
-        if ask {
+        // A policy that has chosen the victim for its private tasks asks for them in every round.
+        if ask || self.own.chooses_by_tasks.get() && worker.stack.has_private() {
             worker.stack.request_steal();
         }
         // Relaxed: a hint.
@@ -433,9 +434,9 @@ impl Worker {
     }
 
     pub(crate) fn may_take_from(&self, worker: &Self, allowed: Allowed) -> bool {
-        allowed.above().is_none_or(|above| {
-            worker.stack.oldest_waiting_depth().is_some_and(|depth| depth > above)
-        })
+        allowed
+            .above()
+            .is_none_or(|above| worker.stack.oldest_depth().is_some_and(|depth| depth > above))
     }
 }
 

@@ -93,6 +93,8 @@ pub(crate) struct Own {
     pub(crate) victims_version: Cell<u32>,
     /// Whether the policy uses masters of packages.
     pub(crate) has_masters: Cell<bool>,
+    /// Whether the policy chooses by the tasks that wait.
+    pub(crate) chooses_by_tasks: Cell<bool>,
     /// Since when this worker has searched in vain while it sees work, in nanoseconds; 0 if it does
     /// not.
     pub(crate) in_vain_since: Cell<u64>,
@@ -171,6 +173,7 @@ impl Worker {
                 policy: RefCell::new(victims.policy()),
                 victims_version: Cell::new(0),
                 has_masters: Cell::new(victims.has_masters()),
+                chooses_by_tasks: Cell::new(victims.chooses_by_tasks()),
                 in_vain_since: Cell::new(0),
                 pin: RefCell::default(),
                 locals: Locals::default(),

@@ -194,33 +194,59 @@ impl TaskStack {
         bounds.has_public() || self.head(Ordering::Acquire) > bounds.limit
     }
 
-    /// How many tasks could be stolen now; a hint.
+    /// How many tasks wait, public or private; a hint.
+    ///
+    /// # Cost
+    ///
+    /// This and [`oldest_depth`](Self::oldest_depth) read `head`, so the owner's next push or pop
+    /// has to get its line back.
     #[inline]
     pub fn load(&self) -> usize {
         if let Some(two_field) = self.two_field() {
             return two_field.load();
         }
-        let bounds = self.shared.bounds.load(Ordering::Relaxed);
-        bounds.limit.saturating_sub(bounds.tail) as usize
+        let tail = self.shared.bounds.load(Ordering::Relaxed).tail;
+        self.head(Ordering::Relaxed).saturating_sub(tail) as usize
     }
 
-    /// Depth of the oldest public task; a hint.
+    /// Depth of the oldest task that waits, public or private; a hint.
     #[inline]
     pub fn oldest_depth(&self) -> Option<u32> {
         if let Some(two_field) = self.two_field() {
             return two_field.oldest_depth();
         }
-        let bounds = self.shared.bounds.load(Ordering::Acquire);
-        bounds.has_public().then(|| self.slot(bounds.tail).depth())
-    }
-
-    /// Depth of the oldest task that was not stolen, public or private; a hint.
-    #[inline]
-    pub fn oldest_waiting_depth(&self) -> Option<u32> {
-        if let Some(two_field) = self.two_field() {
-            return two_field.oldest_depth();
-        }
         let tail = self.shared.bounds.load(Ordering::Acquire).tail;
         (self.head(Ordering::Acquire) > tail).then(|| self.slot(tail).depth())
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::Options;
+    use super::*;
+
+    unsafe fn never(_: *const (), _: *const ()) {
+        unreachable!("nobody runs it")
+    }
+
+    /// Catches: private tasks that thieves do not see, so that a worker with many of them looks
+    /// idle; and stolen ones that count.
+    #[test]
+    fn a_load_has_the_private_tasks_and_not_the_stolen_ones() {
+        let stack = TaskStack::new(Options::default());
+        let seen = || (stack.load(), stack.oldest_depth());
+        assert_eq!(seen(), (0, None));
+        let task = Task { run: never, data: std::ptr::null() };
+        for depth in 3..6 {
+            // SAFETY: this is the owner, the stack is not full, and nobody runs the tasks.
+            let _ = unsafe { stack.push(task, depth) };
+        }
+        assert_eq!(seen(), (3, Some(3)));
+        assert!(matches!(stack.steal(1, None), Steal::Empty));
+        // SAFETY: this is the owner.
+        assert_eq!(unsafe { stack.publish() }, Some(true));
+        assert_eq!(seen(), (3, Some(3)));
+        assert!(matches!(stack.steal(1, None), Steal::Task(_)));
+        assert_eq!(seen(), (2, Some(4)));
     }
 }

@@ -9,8 +9,8 @@ use super::circle::Circle;
 use super::{Outcome, Reach, VictimPolicy, View, is_near};
 
 /// Tries its own package in random order. Then it tries workers of other packages whose oldest task
-/// is at [`View::boundary`] or nearer the root, and those without public tasks, which then get a
-/// steal request. While the boundary is not known, it tries all of them.
+/// is at [`View::boundary`] or nearer the root, and those without tasks, which then get a steal
+/// request. While the boundary is not known, it tries all of them.
 ///
 /// A round is one such walk.
 ///

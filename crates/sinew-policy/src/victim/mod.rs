@@ -16,7 +16,7 @@
 //!
 //! - V1: a rule never returns the thief itself, nor a number that is not below [`View::workers`].
 //! - V2: every round ends, and within one round of [`Random`] no worker is returned twice.
-//! - V3: a worker with public tasks, active or not, is returned in every round of [`Random`].
+//! - V3: a worker with waiting tasks, active or not, is returned in every round of [`Random`].
 //! - V4: every rule returns such a worker eventually in a search that continues, however often
 //!   other victims fail, unless [`VictimPolicy::allows`] is false for it. With
 //!   [`Reach::Everywhere`] that is true for all.
@@ -103,10 +103,11 @@ pub trait View {
     fn me(&self) -> usize;
     /// Whether a thread runs worker `worker` now.
     fn is_active(&self, worker: usize) -> bool;
-    /// How many tasks of `worker` could be stolen now.
+    /// How many tasks of `worker` wait, if the thief may run the oldest one. Tasks that no thief
+    /// can take yet count as well: an attempt at their owner asks for them.
     fn load(&self, worker: usize) -> usize;
-    /// The depth of its oldest task in the task tree (0 is the root), if there is one that the
-    /// thief may run.
+    /// The depth of the oldest of these tasks in the task tree (0 is the root), if there is one
+    /// that the thief may run.
     fn oldest_depth(&self, worker: usize) -> Option<u32>;
     /// The distance of `worker` from the thief, as a level of the machine: 0 shares everything,
     /// more is farther. Never changes.
@@ -146,10 +147,10 @@ pub trait View {
         all
     }
 
-    /// The `most` workers with most public tasks, if the runtime keeps such a list; equals in the
-    /// thief's order. The default, `None`, makes the rule scan all workers. The list replaces that
-    /// scan exactly: a rule chooses no other worker because of it, and its cost counts as that of
-    /// the scan. Used in the largest pools only.
+    /// The `most` workers with most tasks that wait, if the runtime keeps such a list; equals in
+    /// the thief's order. The default, `None`, makes the rule scan all workers. The list replaces
+    /// that scan exactly: a rule chooses no other worker because of it, and its cost counts as that
+    /// of the scan. Used in the largest pools only.
     fn heaviest(&self, order: &Stride, most: usize) -> Option<Heaviest> {
         let _ = (order, most);
         None
@@ -186,12 +187,12 @@ pub struct Neighbours {
     pub near: bool,
 }
 
-/// The workers with most public tasks.
+/// The workers with most tasks that wait.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Heaviest {
-    /// The workers, the most loaded first. All have at least one public task.
+    /// The workers, the most loaded first. All have at least one task that waits.
     pub workers: Vec<usize>,
-    /// Whether other workers have public tasks, too.
+    /// Whether tasks of other workers wait, too.
     pub more: bool,
 }
 

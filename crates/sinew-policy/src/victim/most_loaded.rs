@@ -1,9 +1,9 @@
-//! Load: now and then, the worker with most public tasks.
+//! Load: now and then, the worker with most tasks that wait.
 
 use super::{Outcome, Random, VictimPolicy, View};
 
-/// One attempt in `every` goes to the worker with most public tasks, found by a scan of all
-/// workers; the others are [`Random`]. If no worker has public tasks, that one is random, too.
+/// One attempt in `every` goes to the worker with most tasks that wait, found by a scan of all
+/// workers; the others are [`Random`]. If no worker has any, that one is random, too.
 ///
 /// Source: A.-A. Chasapis, "Optimization Techniques for Task-based Parallel Programming Models"
 /// (2014), section 3.3.2.1, with `every` 1 and 5. Differences: ties are broken by the thief's
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A pool in which worker 5 has most public tasks.
+    /// A pool in which worker 5 has most tasks.
     fn uneven() -> Pool {
         let mut pool = Pool::of(9, 2);
         pool.load = vec![1, 0, 99, 3, 2, 7, 0, 6, 1];
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(favourites.len(), 5);
     }
 
-    /// Catches: idle workers that never get a steal request when no worker has public tasks.
+    /// Catches: idle workers that never get a steal request when no worker has tasks.
     #[test]
     fn without_public_tasks_it_is_the_random_walk() {
         let pool = Pool::of(9, 2);

@@ -2,12 +2,12 @@
 //!
 //! It keeps the loads from when it was made. If a [`View`] knows the most loaded workers of a large
 //! pool, the list contains only those; after them come the others in the thief's own order, which
-//! all had no public tasks. So a list takes only as much memory as there are attempts at it.
+//! all had no tasks. So a list takes only as much memory as there are attempts at it.
 //!
 //! # Not handled
 //!
 //! More than [`SPARE`] of the most loaded workers may have left their worker slots since the list
-//! was made. If others had public tasks then, too, the list takes these by their present loads.
+//! was made. If others had tasks then, too, the list takes these by their present loads.
 
 use super::stride::Stride;
 use super::{Heaviest, View};

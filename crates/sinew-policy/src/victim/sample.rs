@@ -29,7 +29,7 @@ impl Samples {
 pub struct Sampling {
     /// The most workers that are examined.
     pub samples: Samples,
-    /// Whether the first worker without public tasks ends the sample: if many have none, a sample
+    /// Whether the first worker without tasks ends the sample: if many have none, a sample
     /// means little.
     pub stop_at_empty: bool,
     /// Whether sampling continues after a failed attempt. Otherwise the thief takes the first task
@@ -51,8 +51,7 @@ impl Sampling {
 /// root, which is the largest in balanced trees. Examined workers are skipped later, so that none
 /// is sampled twice in a round. The end of the walk ends the sample.
 ///
-/// If no examined worker has public tasks, the first one is the victim: the attempt sets a steal
-/// request.
+/// If no examined worker has tasks, the first one is the victim: the attempt sets a steal request.
 ///
 /// Source: K.-F. Faxén and J. Ardelius, "Manycore Work Stealing" (2011), section 2.1: SAMP over
 /// [`Random`](super::Random), SAMP+SET over [`Set`](super::Set). Difference: if sampling continues

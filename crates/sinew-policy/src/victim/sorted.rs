@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(attempts(&mut policy, &pool, &[Lost; 5]), [1, 2, 3, 4, 5]);
     }
 
-    /// Catches: workers without public tasks that are never tried, because the list is longer than
+    /// Catches: workers without tasks that are never tried, because the list is longer than
     /// a refresh permits.
     #[test]
     fn equals_take_turns_and_a_failed_round_is_followed_by_the_whole_list() {

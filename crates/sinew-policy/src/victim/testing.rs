@@ -25,7 +25,7 @@ pub(super) struct Pool {
 pub(super) const LARGE: usize = LONGEST_LIST + 60;
 
 impl Pool {
-    /// All workers are active, none has public tasks, and all share everything.
+    /// All workers are active, none has tasks, and all share everything.
     pub(super) fn of(workers: usize, me: usize) -> Self {
         Self {
             me,

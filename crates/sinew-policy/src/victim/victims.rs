@@ -30,7 +30,7 @@ use crate::named::{in_words, needs_experiments};
 /// | `sample-set:sqrt,12,4` | [`Sample`] over `Set` | those of both | the same |
 /// | `nearest` | [`Nearest`] | | distance; one master per package leaves it |
 /// | `nearest-random:4` | [`NearestOrRandom`] | one attempt in this many is random | the same |
-/// | `most-loaded:5` | [`MostLoaded`] | one attempt in this many | the number of public tasks |
+/// | `most-loaded:5` | [`MostLoaded`] | one attempt in this many | the number of tasks that wait |
 /// | `sorted:5,machine,stay` | [`SortedLoads`] | refresh; `machine`, `package` or `strict`; `stay` or `restart` | the same |
 /// | `distance` | [`DistanceWeighted`] | | a random draw, in which farther workers are less likely |
 /// | `cats:200` | [`Cats`] | the microseconds from which on a task is large | the size of the task: large ones may leave their package |
@@ -197,8 +197,9 @@ fn compiled() -> impl Iterator<Item = &'static Rule> {
     RULES.iter().filter(|rule| rule.read.is_some())
 }
 
-/// The facts about the pool that a rule uses, beyond activity and loads.
+/// The facts about the pool that a rule uses, beyond activity.
 struct Needs {
+    tasks: bool,
     scans_all: bool,
     distances: bool,
     masters: bool,
@@ -206,8 +207,14 @@ struct Needs {
     large_us: Option<u32>,
 }
 
-const NOTHING: Needs =
-    Needs { scans_all: false, distances: false, masters: false, pieces: false, large_us: None };
+const NOTHING: Needs = Needs {
+    tasks: false,
+    scans_all: false,
+    distances: false,
+    masters: false,
+    pieces: false,
+    large_us: None,
+};
 
 impl Victims {
     /// Every compiled rule with the parameters of its source, for experiments and tests.
@@ -259,11 +266,14 @@ impl Victims {
                 Needs { distances: true, masters: true, ..NOTHING }
             }
             #[cfg(feature = "experiments")]
-            Self::Set { .. } | Self::Sample(_) | Self::SampleSet { .. } => NOTHING,
+            Self::Set { .. } => NOTHING,
             #[cfg(feature = "experiments")]
-            Self::MostLoaded { .. } => Needs { scans_all: true, ..NOTHING },
+            Self::Sample(_) | Self::SampleSet { .. } => Needs { tasks: true, ..NOTHING },
+            #[cfg(feature = "experiments")]
+            Self::MostLoaded { .. } => Needs { tasks: true, scans_all: true, ..NOTHING },
             #[cfg(feature = "experiments")]
             Self::SortedLoads(Loads { scope, .. }) => Needs {
+                tasks: true,
                 scans_all: true,
                 distances: !matches!(scope, LoadScope::Machine),
                 masters: matches!(scope, LoadScope::Package),
@@ -273,13 +283,19 @@ impl Victims {
             Self::DistanceWeighted => Needs { distances: true, ..NOTHING },
             #[cfg(feature = "experiments")]
             Self::Cats { large_us } => {
-                Needs { distances: true, large_us: Some(large_us), ..NOTHING }
+                Needs { tasks: true, distances: true, large_us: Some(large_us), ..NOTHING }
             }
             #[cfg(feature = "experiments")]
             Self::PiecePerPackage => {
-                Needs { distances: true, masters: true, pieces: true, ..NOTHING }
+                Needs { tasks: true, distances: true, masters: true, pieces: true, ..NOTHING }
             }
         }
+    }
+
+    /// Whether the rule chooses by the tasks that wait: by [`View::load`](super::View::load) or
+    /// [`View::oldest_depth`](super::View::oldest_depth).
+    pub const fn chooses_by_tasks(self) -> bool {
+        self.needs().tasks
     }
 
     /// Whether the rule scans all workers now and then, so that

@@ -45,7 +45,8 @@ const NUMBERS: Product<2> = Product {
 
 pub(crate) const APP: App = App {
     name: "cholesky",
-    about: "factorisation of a sparse random matrix: nested tasks as irregular as the matrix",
+    about: "Cholesky factor L of a sparse random matrix A = L * transpose(L), in blocks of 8 x 8: \
+        nested tasks as irregular as the matrix",
     sizes: SIZES,
     demo: "2000",
     loops: false,

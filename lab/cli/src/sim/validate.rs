@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use sinew::profile::{Graph, Profiler};
 use sinew::{Pool, PoolBuilder};
-use sinew_apps::{Options, Problem, Size};
+use sinew_apps::{Options, Problem, Size, last_recording};
 use sinew_console::Failure;
 use sinew_sim::workload::Recorded;
 use sinew_sim::{Activity, Costs, Idle, Report, Setup, Simulation};
@@ -244,7 +244,7 @@ fn record(problem: &dyn Problem, goes_on: &mut GoesOn<'_>) -> Result<Option<Grap
         // The recording restarts here.
         drop(Profiler::of(&pool).and_then(Profiler::take_recording));
         problem.parallel(&pool);
-        let next = crate::run::measured(&pool);
+        let next = last_recording(&pool);
         least = Some(match least {
             None => next,
             Some(least) => shorter(least, next),

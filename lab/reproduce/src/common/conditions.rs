@@ -4,6 +4,7 @@
 use sinew::profile::Profiler;
 use sinew::{Mapping, Pool, PoolBuilder, Spin, StackKind, Victims};
 
+use super::place::placed;
 use crate::failure::Failure;
 
 /// The configuration of a pool.
@@ -42,7 +43,8 @@ impl Conditions {
         self
     }
 
-    /// Every worker on a processor of its own, evenly over the packages, as the thesis has them.
+    /// Every worker on a processor of its own, evenly over the packages, as the thesis has them,
+    /// unless the user has requested another mapping.
     pub(crate) fn pinned(mut self) -> Self {
         self.pinned = true;
         self
@@ -78,20 +80,30 @@ impl Conditions {
         self.builder()?.observer(Profiler::new()).build().map_err(Failure::impossible)
     }
 
+    /// A pool for two workers of which one works, whose profiler records: loops are cut as for two,
+    /// and nothing is stolen.
+    ///
+    /// # Errors
+    ///
+    /// As [`build`](Self::build).
+    pub(crate) fn build_recording(&self) -> Result<Pool, Failure> {
+        let two = Self { workers: 2, ..self.clone() }.builder()?.external_slot(false);
+        let pool =
+            two.observer(Profiler::new().record(true)).build().map_err(Failure::impossible)?;
+        pool.control().set_threads(1);
+        Ok(pool)
+    }
+
     fn builder(&self) -> Result<PoolBuilder, Failure> {
         let victims: Victims = self.victims.parse().map_err(Failure::impossible)?;
+        let usual = if self.pinned { Mapping::Scatter } else { Mapping::None };
         let builder = Pool::builder()
             .threads(self.workers)
             .victims(victims)
             .stack(self.stack)
             .spin(if self.restless { Spin::Forever } else { Spin::Adaptive })
             .steal_delay(self.delay_cycles);
-        // An external thread is never pinned, so every slot has a thread of its own.
-        Ok(if self.pinned {
-            builder.mapping(Mapping::Scatter).external_slot(false)
-        } else {
-            builder
-        })
+        Ok(placed(builder, usual))
     }
 }
 

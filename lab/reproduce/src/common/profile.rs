@@ -25,17 +25,7 @@ pub(crate) fn profiled(subject: &Subject, conditions: &Conditions) -> Result<Met
         ("cycles_a_s", profile.ticks_per_ns() * 1e9),
         ("tasks", tasks),
     ];
-    Ok([run, character(&profile), breakdown(&profile), functions(&profile)].concat())
-}
-
-/// Parallelism and grain of the program, at the burdens of 0, 1000 and 2000 cycles.
-fn character(profile: &Profile) -> Metrics {
-    vec![
-        ("work_s", profile.seconds(profile.work())),
-        ("parallelism_0", profile.parallelism(0)),
-        ("parallelism_1000", profile.parallelism(1)),
-        ("parallelism_2000", profile.parallelism(2)),
-    ]
+    Ok([run, breakdown(&profile), functions(&profile)].concat())
 }
 
 /// The breakdown of Faxén and Ardelius.
@@ -95,10 +85,6 @@ mod tests {
         let application = all(&["application_s", "application_in_join_s"]);
         assert!(
             application > 0.0 && application <= 2.0 * metric(&metrics, "wall_s") + 1e-3,
-            "{metrics:?}"
-        );
-        assert!(
-            metric(&metrics, "parallelism_0") >= metric(&metrics, "parallelism_1000"),
             "{metrics:?}"
         );
         assert!(metric(&metrics, "tasks") > 100.0, "{metrics:?}");

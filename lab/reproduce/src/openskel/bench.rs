@@ -14,6 +14,7 @@ use sinew_policy::worklist::{Choice, Mapping, Pages, Settings};
 use sinew_topology::Machine;
 
 use crate::common::Subject;
+use crate::common::place::mapping as requested;
 use crate::failure::Failure;
 use crate::results::Metrics;
 
@@ -22,6 +23,8 @@ use crate::results::Metrics;
 pub(crate) enum Way {
     /// With settings that stay, in a pool that has the workers and helpers for them and no others.
     Fixed { choice: Choice, cores: usize },
+    /// The same at the baseline's places, which the user may choose.
+    Plain { settings: Settings, cores: usize },
     /// The tuner, with this many cores.
     Tuned { knobs: Knobs, cores: usize },
     /// The hand-written version, with this many workers.
@@ -36,24 +39,31 @@ pub(crate) fn plain(settings: Settings) -> Choice {
 }
 
 impl Way {
-    /// Settings with the baseline's mapping and pages.
+    /// Settings at the baseline's places.
     pub(crate) fn settings(settings: Settings, cores: usize) -> Self {
-        Self::Fixed { choice: plain(settings), cores }
+        Self::Plain { settings, cores }
     }
 
+    /// The number of workers, and their mapping. Only a mapping that the case is about stays when
+    /// the user requests another one.
     fn placed(&self) -> (usize, PoolMapping) {
+        let needed = |settings: Settings, cores| {
+            settings.threads
+                + if settings.lifespan > 0 { helpers(settings.threads, cores) } else { 0 }
+        };
         match *self {
             Self::Fixed { choice: Choice { settings, mapping, .. }, cores } => {
-                let helping =
-                    if settings.lifespan > 0 { helpers(settings.threads, cores) } else { 0 };
                 let mapping = match mapping {
                     Mapping::Scatter => PoolMapping::Scatter,
                     Mapping::Compact => PoolMapping::Compact,
                 };
-                (settings.threads + helping, mapping)
+                (needed(settings, cores), mapping)
             }
-            Self::Tuned { cores, .. } => (cores, mapping_for(Machine::host())),
-            Self::ByHand(workers) => (workers, PoolMapping::Scatter),
+            Self::Plain { settings, cores } => {
+                (needed(settings, cores), requested(PoolMapping::Scatter))
+            }
+            Self::Tuned { cores, .. } => (cores, requested(mapping_for(Machine::host()))),
+            Self::ByHand(workers) => (workers, requested(PoolMapping::Scatter)),
             Self::Floating(workers) => (workers, PoolMapping::None),
         }
     }
@@ -67,7 +77,9 @@ impl Way {
 
     fn tuning(&self) -> Option<Tuning> {
         match *self {
-            Self::Fixed { choice, .. } => Some(Tuning::Fixed(choice.settings)),
+            Self::Fixed { choice: Choice { settings, .. }, .. } | Self::Plain { settings, .. } => {
+                Some(Tuning::Fixed(settings))
+            }
             Self::Tuned { knobs, .. } => Some(Tuning::AutoWith(knobs)),
             Self::Floating(workers) => Some(Tuning::Fixed(Settings::baseline(workers))),
             Self::ByHand(_) => None,
@@ -77,7 +89,7 @@ impl Way {
     fn pages(&self) -> Option<Pages> {
         match *self {
             Self::Fixed { choice, .. } => Some(choice.pages),
-            Self::Floating(_) => Some(Pages::FirstTouch),
+            Self::Plain { .. } | Self::Floating(_) => Some(Pages::FirstTouch),
             Self::Tuned { .. } | Self::ByHand(_) => None,
         }
     }
@@ -209,6 +221,7 @@ impl Bench {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::common::place::requesting;
 
     /// Catches: helpers without a worker of the pool, or a pool with workers that the settings
     /// do not use.
@@ -221,6 +234,28 @@ mod tests {
         assert_eq!(placed(Settings::baseline(1).lifespan(10)), 2);
         assert_eq!(Way::Floating(3).placed(), (3, PoolMapping::None));
         assert_eq!(Way::Tuned { knobs: Knobs::default(), cores: 4 }.placed().0, 4);
+    }
+
+    /// Catches: a request that is ignored, and one that replaces the mapping which a case is about.
+    #[test]
+    fn a_requested_mapping_is_that_of_all_cases_but_those_about_mappings() {
+        let scatter = plain(Settings::baseline(1));
+        let compact = Choice { mapping: Mapping::Compact, ..scatter };
+        let of = |way: Way| way.placed().1;
+        let settings = || of(Way::settings(Settings::baseline(1), 1));
+        assert_eq!(settings(), PoolMapping::Scatter);
+        requesting(Some(&PoolMapping::Explicit(vec![0])), || {
+            let (tuned, by_hand) =
+                (of(Way::Tuned { knobs: Knobs::default(), cores: 1 }), of(Way::ByHand(1)));
+            let all = [settings(), tuned, by_hand];
+            assert!(
+                all.iter().all(|mapping| *mapping == PoolMapping::Explicit(vec![0])),
+                "{all:?}"
+            );
+            let fixed = [scatter, compact].map(|choice| of(Way::Fixed { choice, cores: 1 }));
+            assert_eq!(fixed, [PoolMapping::Scatter, PoolMapping::Compact]);
+            assert_eq!(of(Way::Floating(1)), PoolMapping::None);
+        });
     }
 
     /// Catches: settings that do not reach the list, and a version by hand that has one.

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::Setting;
-use crate::statistics::{mean, median, spread};
+use crate::statistics::{is_beyond, mean, median, spread};
 
 /// Rows of the table of the best.
 const BEST: usize = 10;
@@ -206,8 +206,13 @@ pub struct Compared {
     pub of_oracle: Option<f64>,
     /// Half the distance of the quartiles of that.
     pub of_oracle_spread: Option<f64>,
+    /// Whether three rounds at least, and three quarters of all, say the same: longer than the
+    /// oracle's time, or shorter.
+    pub of_oracle_beyond_noise: bool,
     /// Gain over the baseline in per cent: the median over the rounds.
     pub over_baseline_percent: Option<f64>,
+    /// Half the distance of the quartiles of that.
+    pub over_baseline_spread_percent: Option<f64>,
     /// Attempts given up, as a part of all.
     pub abort_ratio: Option<f64>,
     /// The part of the run until the tuner had settled, in per cent.
@@ -255,7 +260,8 @@ pub(crate) fn compared(results: &Results, app: &str, what: &'static str) -> Opti
     let which = |what| [("application", app), ("stage", AGAIN), ("what", what)];
     let median_s = results.median(&which(what), "wall_s")?;
     let of_oracle = results.ratios(&which(what), &which(ORACLE), "wall_s");
-    let baseline = results.ratio(&which(BASELINE), &which(what), "wall_s");
+    let differences: Vec<f64> = of_oracle.iter().map(|ratio| ratio - 1.0).collect();
+    let baseline = results.ratios(&which(BASELINE), &which(what), "wall_s");
     let sample = results.samples().iter().find(|sample| {
         which(what).iter().all(|wanted| {
             sample.labels.iter().any(|(name, value)| (*name, value.as_str()) == *wanted)
@@ -269,7 +275,9 @@ pub(crate) fn compared(results: &Results, app: &str, what: &'static str) -> Opti
         median_s,
         of_oracle: median(&of_oracle),
         of_oracle_spread: spread(&of_oracle),
-        over_baseline_percent: baseline.map(|ratio| (ratio - 1.0) * 100.0),
+        of_oracle_beyond_noise: is_beyond(&differences, 0.0),
+        over_baseline_percent: median(&baseline).map(|ratio| (ratio - 1.0) * 100.0),
+        over_baseline_spread_percent: spread(&baseline).map(|spread| spread * 100.0),
         abort_ratio: results.median(&which(what), "abort_ratio"),
         settling_percent: results.median(&which(what), "settling_share").map(|share| share * 100.0),
         tuning_percent: results.median(&which(what), "tuning_share").map(|share| share * 100.0),
@@ -290,7 +298,7 @@ fn report(search: &Search, results: &Results) -> Vec<Part> {
         Part::Words(intro),
         Part::Table(best(results, app)),
         Part::Table(again(results, app)),
-        Part::Words(verdict(results, app)),
+        Part::verdict(results.rounds(), || verdict(results, app)),
         Part::Plot(plot(results, app)),
     ]
 }
@@ -330,11 +338,13 @@ fn again(results: &Results, app: &str) -> Table {
 
 fn verdict(results: &Results, app: &str) -> String {
     let sentence = |what| {
-        let Compared { of_oracle, of_oracle_spread, .. } = compared(results, app, what)?;
+        let Compared { of_oracle, of_oracle_spread, of_oracle_beyond_noise, .. } =
+            compared(results, app, what)?;
         let spread = of_oracle_spread.map_or_else(String::new, |spread| format!(" ± {spread:.3}"));
         Some(format!(
-            "The run that is {what} took {:.3}{spread} times as long as the oracle.",
-            of_oracle?
+            "The run that is {what} took {:.3}{spread} times as long as the oracle, {} the noise.",
+            of_oracle?,
+            if of_oracle_beyond_noise { "beyond" } else { "within" }
         ))
     };
     let sentences: Vec<String> = TUNERS.into_iter().filter_map(sentence).collect();
@@ -349,11 +359,12 @@ fn plot(results: &Results, app: &str) -> Plot {
     let rows: Vec<Compared> = roles().filter_map(|what| compared(results, app, what)).collect();
     let names = rows.iter().map(|row| row.what.to_owned()).collect();
     let values = rows.iter().map(|row| row.of_oracle).collect();
+    let spreads = rows.iter().map(|row| row.of_oracle_spread).collect();
     Plot::new("again", format!("{app}: time of the oracle's"), Form::Bars)
         .axes("what", "time / the oracle's")
         .over(names)
         .level(1.0)
-        .with(Series::new("time", values))
+        .with(Series::new("time", values).spreads(spreads))
 }
 
 #[cfg(test)]
@@ -368,7 +379,8 @@ mod tests {
         Oracle::new(sinew_apps::find("kmeans").unwrap(), "tiny", None, 2, Effort::QUICK).unwrap()
     }
 
-    fn results() -> Results {
+    /// The tuned run takes so many times as long as the oracle in each round.
+    fn results(tuned: &[f64]) -> Results {
         let mut results = Results::default();
         let mut push = |round, stage, what: &str, settings: &str, wall_s| {
             let labels = labels("kmeans", stage, what, settings);
@@ -378,11 +390,12 @@ mod tests {
                 metrics: vec![("wall_s", wall_s), ("abort_ratio", 0.25)],
             });
         };
-        for (round, slower) in [(0, 1.0), (1, 10.0)] {
+        for (round, tuned) in tuned.iter().enumerate() {
+            let slower = [1.0, 10.0, 3.0][round];
             push(round, SEARCH, "1 thread", "1 thread", 3.0 * slower);
             push(round, SEARCH, "2 threads", "2 threads", 2.0 * slower);
             push(round, AGAIN, ORACLE, "2 threads", 2.0 * slower);
-            push(round, AGAIN, TUNED, "auto", 2.1 * slower);
+            push(round, AGAIN, TUNED, "auto", 2.0 * tuned * slower);
             push(round, AGAIN, BASELINE, "2 threads", 4.0 * slower);
         }
         results
@@ -392,7 +405,8 @@ mod tests {
     /// the best, times of the search that are compared.
     #[test]
     fn the_tuner_is_compared_with_the_oracle_round_by_round() {
-        let summary = oracle().summary(&results());
+        let results = results(&[1.05; 3]);
+        let summary = oracle().summary(&results);
         assert_eq!(summary.search[0].settings, "2 threads");
         assert_eq!(summary.search.len(), 2);
         let tuned = summary.again.iter().find(|row| row.what == TUNED).unwrap();
@@ -402,20 +416,34 @@ mod tests {
         );
         assert!((tuned.over_baseline_percent.unwrap() - 100.0 * (4.0 / 2.1 - 1.0)).abs() < 1e-9);
         assert_eq!(tuned.settings, "auto");
-        let parts = oracle().experiment().report(&results(), &Setting::new(Scale::Quick, 2));
-        assert!(
-            matches!(&parts[3], Part::Words(words) if words.contains("tuned took 1.050 ± 0.000")),
-            "{parts:?}"
-        );
+        let words = words(&results);
+        assert!(words.contains("tuned took 1.050 ± 0.000"), "{words}");
+    }
+
+    fn words(results: &Results) -> String {
+        let parts = oracle().experiment().report(results, &Setting::new(Scale::Quick, 2));
+        match &parts[3] {
+            Part::Words(words) => words.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Catches: a verdict from two rounds, and one of rounds that do not agree.
+    #[test]
+    fn the_tuner_is_judged_from_three_rounds_that_agree() {
+        assert!(words(&results(&[1.05; 2])).starts_with("No verdict"));
+        assert!(words(&results(&[1.05; 3])).contains("oracle, beyond the noise"));
+        assert!(words(&results(&[1.05, 0.98, 1.2])).contains("oracle, within the noise"));
     }
 
     /// Catches: a mean over something else than the applications, and a gap that counts as a
     /// value.
     #[test]
     fn applications_are_averaged() {
-        let summary = oracle().summary(&results());
+        let results = results(&[1.05; 2]);
+        let summary = oracle().summary(&results);
         assert_eq!(summary.best_single(), None);
-        let table = averages(&[oracle().summary(&results()), summary]);
+        let table = averages(&[oracle().summary(&results), summary]);
         let text = table.markdown();
         let last = text.lines().rfind(|line| line.contains("mean")).unwrap();
         assert!(last.contains("1.05") && text.matches("kmeans").count() == 2, "{text}");

@@ -118,7 +118,7 @@ fn table(comparison: &Comparison<'_>) -> Table {
 
 fn plot(comparison: &Comparison<'_>, app: &str) -> Plot {
     let plot = Plot::new(&format!("{app}-places"), format!("{app}: time by place"), Form::Bars);
-    comparison.plot(plot, "seconds", PLACES, |version| comparison.median(app, version, "wall_s"))
+    comparison.plot(plot, "seconds", PLACES, |version| comparison.values(app, version, "wall_s"))
 }
 
 #[cfg(test)]

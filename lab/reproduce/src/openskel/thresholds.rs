@@ -14,7 +14,7 @@ use crate::paper::openskel::THRESHOLDS_WORDS;
 use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::{Scale, Setting};
-use crate::statistics::mean;
+use crate::statistics::{is_beyond, mean, median};
 
 const ABOUT: About = About {
     name: "openskel-thresholds",
@@ -77,16 +77,25 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Averaged over the applications.
-    fn speed_up(&self, pair: (u32, u32)) -> Option<f64> {
+    /// Averaged over the applications, in each round that all of them have.
+    fn speed_ups(&self, pair: (u32, u32)) -> Vec<f64> {
         let of = |app: &String| {
             let which = |(alpha, beta)| (app.clone(), show(alpha), show(beta));
             let (best, this) = (which(BEST), which(pair));
             let best = [("application", best.0.as_str()), ("alpha", &best.1), ("beta", &best.2)];
             let this = [("application", this.0.as_str()), ("alpha", &this.1), ("beta", &this.2)];
-            self.results.ratio(&best, &this, "wall_s")
+            self.results.ratios(&best, &this, "wall_s")
         };
-        mean(&self.applications.iter().filter_map(of).collect::<Vec<_>>())
+        let of_each: Vec<Vec<f64>> =
+            self.applications.iter().map(of).filter(|ratios| !ratios.is_empty()).collect();
+        let rounds = of_each.iter().map(Vec::len).min().unwrap_or(0);
+        let in_round =
+            |round: usize| of_each.iter().map(|ratios| ratios[round]).collect::<Vec<_>>();
+        (0..rounds).filter_map(|round| mean(&in_round(round))).collect()
+    }
+
+    fn speed_up(&self, pair: (u32, u32)) -> Option<f64> {
+        median(&self.speed_ups(pair))
     }
 
     fn table(&self) -> Table {
@@ -113,9 +122,15 @@ impl View<'_> {
             return "Nothing has been measured yet.".to_owned();
         };
         let said = |&((alpha, beta), speed_up): &((u32, u32), f64)| {
-            format!("({}, {}) with {speed_up:.3}", show(alpha), show(beta))
+            let rounds = self.speed_ups((alpha, beta));
+            let differences: Vec<f64> = rounds.iter().map(|speed_up| speed_up - 1.0).collect();
+            let judged = match is_beyond(&differences, 0.0) {
+                true => "beyond the noise",
+                false => "within the noise",
+            };
+            format!("({}, {}) with {speed_up:.3}, which is {judged}", show(alpha), show(beta))
         };
-        format!("The best pair here is {}, the worst {}.", said(best), said(worst))
+        format!("The best pair here is {}; the worst is {}.", said(best), said(worst))
     }
 
     fn plot(&self) -> Plot {
@@ -125,8 +140,9 @@ impl View<'_> {
             .over(alphas)
             .level(1.0);
         for &beta in &self.tenths {
-            let values = self.tenths.iter().map(|&alpha| self.speed_up((alpha, beta))).collect();
-            plot = plot.with(Series::new(format!("beta {}", show(beta)), values));
+            let rounds = self.tenths.iter().map(|&alpha| self.speed_ups((alpha, beta)));
+            let name = format!("beta {}", show(beta));
+            plot = plot.with(Series::of_rounds(name, &rounds.collect::<Vec<_>>()));
         }
         plot
     }
@@ -135,6 +151,7 @@ impl View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Sample;
 
     /// Catches: the two thresholds exchanged, a ratio turned round, an application that is left
     /// out of the average.
@@ -157,8 +174,25 @@ mod tests {
         assert_eq!(table.shown(&["0.1"]), ["0.1", "1", "0.75"]);
         assert_eq!(table.shown(&["0.9"]), ["0.9", "1.25", "-"]);
         assert!(
-            words.contains("(0.9, 0.1) with 1.250") && words.contains("(0.1, 0.9) with 0.750"),
+            words.contains("(0.9, 0.1) with 1.250, which is beyond the noise")
+                && words.contains("(0.1, 0.9) with 0.750, which is beyond the noise"),
             "{words}"
         );
+    }
+
+    /// Catches: a best pair that is the best in some rounds only, and a plot without error bars.
+    #[test]
+    fn a_pair_that_is_not_always_better_is_within_the_noise() {
+        let mut results = Results::default();
+        for (round, wall_s) in [0.8, 1.1, 0.9].into_iter().enumerate() {
+            for (pair, wall_s) in [((1, 1), 1.0), ((9, 1), wall_s)] {
+                let metrics = vec![("wall_s", wall_s)];
+                results.push(Sample { round, labels: labels("kmeans", pair), metrics });
+            }
+        }
+        let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));
+        let [_, Part::Words(words), _, Part::Plot(plot)] = &parts[..] else { panic!("{parts:?}") };
+        assert!(words.contains("(0.9, 0.1) with 1.111, which is within the noise"), "{words}");
+        assert!(plot.series[0].spreads[1].is_some_and(|spread| spread > 0.0), "{plot:?}");
     }
 }

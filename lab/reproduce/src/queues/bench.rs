@@ -10,6 +10,7 @@ use sinew::{DomainKind, Domains, Mapping, Placement, Pool, PoolBuilder, TileOrde
 use sinew_apps::jacobi::{Form, Lattice, Plan, Stores};
 use sinew_topology::Machine;
 
+use crate::common::place::mapping;
 use crate::failure::Failure;
 use crate::paper::queues::DOMAINS;
 use crate::results::Metrics;
@@ -101,7 +102,8 @@ impl Bench {
     }
 }
 
-/// A pool all of whose workers are pinned; an external thread would not be.
+/// A pool all of whose workers are pinned, if there are processors for them; an external thread
+/// would not be.
 pub(crate) fn pinned_pool(workers: usize) -> Result<Pool, Failure> {
     pinned(workers).build().map_err(Failure::impossible)
 }
@@ -110,7 +112,7 @@ pub(crate) fn pinned_pool(workers: usize) -> Result<Pool, Failure> {
 pub(crate) fn pinned(workers: usize) -> PoolBuilder {
     let builder = Pool::builder().threads(workers).external_slot(false);
     let fits = workers <= sinew_topology::Limits::read().allowed().len();
-    builder.mapping(if fits { Mapping::Compact } else { Mapping::None })
+    builder.mapping(if fits { mapping(Mapping::Compact) } else { Mapping::None })
 }
 
 fn negate(from: &[f64], to: &mut [f64], slab: usize) {

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::report::{Form as Drawn, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
+use crate::statistics::median;
 
 const ABOUT: About = About {
     name: "jacobi-figures",
@@ -93,12 +94,12 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let view = View { results, counts: &setting.threads };
     vec![
         Part::Table(view.table()),
-        Part::Plot(view.plot("figure1", "Speed", "million updates a second", View::speed)),
+        Part::Plot(view.plot("figure1", "Speed", "million updates a second", View::speeds)),
         Part::Plot(view.plot(
             "figure2",
             "Parallel efficiency",
             "speed-up / workers",
-            View::efficiency,
+            View::efficiencies,
         )),
     ]
 }
@@ -121,12 +122,21 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn speed(&self, way: &str, workers: usize) -> Option<f64> {
-        self.results.median(&[("way", way), ("workers", &workers.to_string())], "mlups")
+    /// In each round.
+    fn speeds(&self, way: &str, workers: usize) -> Vec<f64> {
+        self.results.values(&[("way", way), ("workers", &workers.to_string())], "mlups")
     }
 
-    fn efficiency(&self, way: &str, workers: usize) -> Option<f64> {
-        Some(self.speed(way, workers)? / self.speed(way, 1)? / workers as f64)
+    fn speed(&self, way: &str, workers: usize) -> Option<f64> {
+        median(&self.speeds(way, workers))
+    }
+
+    /// In each round, over the speed of one worker in the same.
+    fn efficiencies(&self, way: &str, workers: usize) -> Vec<f64> {
+        let count = workers.to_string();
+        let [of, to] = [count.as_str(), "1"].map(|count| [("way", way), ("workers", count)]);
+        let ratios = self.results.ratios(&of, &to, "mlups");
+        ratios.into_iter().map(|speed_up| speed_up / workers as f64).collect()
     }
 
     fn table(&self) -> Table {
@@ -142,7 +152,7 @@ impl View<'_> {
                     cell("workers", workers),
                     cell("MLUP/s", speed),
                     cell("±", self.results.spread(&which, "mlups")),
-                    cell("efficiency", self.efficiency(way, workers)),
+                    cell("efficiency", median(&self.efficiencies(way, workers))),
                     cell(
                         "of the copy bandwidth, %",
                         speed.zip(copy).map(|(speed, copy)| speed / copy * 100.0),
@@ -158,13 +168,13 @@ impl View<'_> {
         name: &str,
         title: &str,
         y: &str,
-        value: fn(&Self, &str, usize) -> Option<f64>,
+        rounds: fn(&Self, &str, usize) -> Vec<f64>,
     ) -> Plot {
         let counts = self.counts.iter().map(usize::to_string).collect();
         let mut plot = Plot::new(name, title, Drawn::Bars).axes("workers", y).over(counts);
         for way in WAYS.map(|way| way.name) {
-            let values = self.counts.iter().map(|&workers| value(self, way, workers)).collect();
-            plot = plot.with(Series::new(way, values));
+            let rounds = self.counts.iter().map(|&workers| rounds(self, way, workers));
+            plot = plot.with(Series::of_rounds(way, &rounds.collect::<Vec<_>>()));
         }
         plot
     }
@@ -173,6 +183,7 @@ impl View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Sample;
     use crate::setting::Scale;
 
     /// Catches: an efficiency over another way's single worker, or a speed-up that is not
@@ -192,5 +203,27 @@ mod tests {
         assert_eq!(table.shown(&["static", "2"])[2..], ["150", "-", "0.75", "75"]);
         assert_eq!(table.shown(&["dynamic", "1"])[2..], ["90", "-", "1", "-"]);
         assert_eq!(parts.len(), 3, "both figures");
+    }
+
+    /// Catches: a bar without its error bar.
+    #[test]
+    fn both_figures_have_the_spread_of_their_rounds() {
+        let mut results = Results::default();
+        for (round, mlups) in [100.0, 120.0, 140.0].into_iter().enumerate() {
+            for (workers, mlups) in [(1, 100.0), (2, mlups)] {
+                let metrics = vec![("mlups", mlups)];
+                results.push(Sample { round, labels: labels("static", workers), metrics });
+            }
+        }
+        let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
+        let parts = experiment().report(&results, &setting);
+        let [_, Part::Plot(speeds), Part::Plot(efficiencies)] = &parts[..] else {
+            panic!("{parts:?}")
+        };
+        assert_eq!(speeds.series[0].spreads, [Some(0.0), Some(10.0)]);
+        assert_eq!(
+            efficiencies.series[0].spreads[1].map(|spread| (spread * 100.0).round()),
+            Some(5.0)
+        );
     }
 }

@@ -9,10 +9,11 @@ use super::routes;
 use super::{ONE_MEMORY, OTHER_MEMORY};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
-use crate::paper::queues::find;
+use crate::paper::queues::{Speed, find};
 use crate::report::{Cell, Form as Drawn, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
+use crate::statistics::median;
 
 const ABOUT: About = About {
     name: "jacobi-table1",
@@ -98,18 +99,30 @@ fn cases(placement: &'static str, shape: Shape) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
+/// The combinations of placement and order, a category of the plots each.
+fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PLACEMENTS.iter().flat_map(|(placement, _)| ORDERS.map(|(order, _)| (*placement, order)))
+}
+
 /// The data that the report reads.
 struct View<'a> {
     results: &'a Results,
 }
 
 impl View<'_> {
-    fn of(&self, placement: &str, order: &str, way: &str, metric: &str) -> Option<f64> {
-        self.results.median(&[("placement", placement), ("order", order), ("way", way)], metric)
+    /// A metric in each round.
+    fn rounds(&self, placement: &str, order: &str, way: &str, metric: &str) -> Vec<f64> {
+        self.results.values(&[("placement", placement), ("order", order), ("way", way)], metric)
     }
 
-    fn share(&self, placement: &str, order: &str, way: &str) -> Option<f64> {
-        self.of(placement, order, &format!("{ROUTES}{way}"), "own_share").map(|share| share * 100.0)
+    fn of(&self, placement: &str, order: &str, way: &str, metric: &str) -> Option<f64> {
+        median(&self.rounds(placement, order, way, metric))
+    }
+
+    /// The share of a block's own domain in each round, in per cent.
+    fn shares(&self, placement: &str, order: &str, way: &str) -> Vec<f64> {
+        let rounds = self.rounds(placement, order, &format!("{ROUTES}{way}"), "own_share");
+        rounds.into_iter().map(|share| share * 100.0).collect()
     }
 
     fn table(&self) -> Table {
@@ -136,7 +149,7 @@ impl View<'_> {
             cell("MLUP/s", self.of(placement, order, way, "mlups")),
             cell("±", self.results.spread(&which, "mlups")),
             cell("of the copy bandwidth, %", of_copy),
-            cell("own domain, %", self.share(placement, order, way)),
+            cell("own domain, %", median(&self.shares(placement, order, way))),
             cell(
                 "domains at once",
                 self.of(placement, order, &format!("{ROUTES}{way}"), "domains"),
@@ -146,53 +159,44 @@ impl View<'_> {
         ]
     }
 
-    /// A value for each combination, those of both ways side by side.
-    fn series(&self, name: &str, value: impl Fn(&str, &str) -> Option<f64>) -> Series {
-        let pairs = PLACEMENTS
-            .iter()
-            .flat_map(|(placement, _)| ORDERS.map(|(order, _)| (*placement, order)));
-        Series::new(name, pairs.map(|(placement, order)| value(placement, order)).collect())
-    }
-
     fn frame(name: &str, title: &str, y: &str) -> Plot {
-        let pairs = PLACEMENTS
-            .iter()
-            .flat_map(|(placement, _)| ORDERS.map(|(order, _)| format!("{placement}, {order}")));
+        let names = pairs().map(|(placement, order)| format!("{placement}, {order}"));
         Plot::new(name, title, Drawn::Bars)
             .axes("placement, order of submission", y)
-            .over(pairs.collect())
+            .over(names.collect())
     }
 
     /// Each value over the largest of its machine, so that both machines fit into one picture.
     fn plot(&self) -> Plot {
-        let ours =
-            |placement: &str, order: &str, way: &str| self.of(placement, order, way, "mlups");
-        let theirs = |placement: &str, order: &str, way: &str| {
-            find(order, placement, way == WAYS[1].0).map(|speed| speed.mlups)
-        };
-        let best = |value: &dyn Fn(&str, &str, &str) -> Option<f64>| {
-            let all = PLACEMENTS.iter().flat_map(|(placement, _)| {
-                ORDERS.iter().flat_map(|(order, _)| {
-                    WAYS.iter().filter_map(|(way, _)| value(placement, order, way))
-                })
-            });
-            all.fold(0.0, f64::max)
-        };
-        let (ours_best, theirs_best) = (best(&ours), best(&theirs));
+        let ours: Vec<[Vec<f64>; 2]> = pairs()
+            .map(|(placement, order)| {
+                WAYS.map(|(way, _)| self.rounds(placement, order, way, "mlups"))
+            })
+            .collect();
+        let theirs: Vec<[Option<&Speed>; 2]> = pairs()
+            .map(|(placement, order)| [false, true].map(|queues| find(order, placement, queues)))
+            .collect();
+        let our_best =
+            ours.iter().flatten().filter_map(|rounds| median(rounds)).fold(0.0, f64::max);
+        let their_best =
+            theirs.iter().flatten().flatten().map(|speed| speed.mlups).fold(0.0, f64::max);
         let mut plot =
             Self::frame("table1", "Speed over the best of the same machine", "speed / best");
-        for (way, _) in WAYS {
+        for (at, (way, _)) in WAYS.iter().enumerate() {
             let relative =
-                |placement: &str, order: &str| Some(ours(placement, order, way)? / ours_best);
-            plot = plot.with(self.series(&format!("{way}, here"), relative));
+                |ways: &[Vec<f64>; 2]| ways[at].iter().map(|speed| speed / our_best).collect();
+            let rounds: Vec<Vec<f64>> = ours.iter().map(relative).collect();
+            plot = plot.with(Series::of_rounds(format!("{way}, here"), &rounds));
         }
         if plot.is_empty() {
             return plot;
         }
-        for (way, _) in WAYS {
-            let relative =
-                |placement: &str, order: &str| Some(theirs(placement, order, way)? / theirs_best);
-            plot = plot.with(self.series(&format!("{way}, paper"), relative));
+        for (at, (way, _)) in WAYS.iter().enumerate() {
+            let relative = |value: fn(&Speed) -> f64| {
+                theirs.iter().map(|ways| Some(value(ways[at]?) / their_best)).collect()
+            };
+            let series = Series::new(format!("{way}, paper"), relative(|speed| speed.mlups));
+            plot = plot.with(series.spreads(relative(|speed| speed.deviation)));
         }
         plot
     }
@@ -204,8 +208,8 @@ impl View<'_> {
             "share, %",
         );
         for (way, _) in WAYS {
-            plot =
-                plot.with(self.series(way, |placement, order| self.share(placement, order, way)));
+            let rounds = pairs().map(|(placement, order)| self.shares(placement, order, way));
+            plot = plot.with(Series::of_rounds(way, &rounds.collect::<Vec<_>>()));
         }
         plot
     }
@@ -214,6 +218,7 @@ impl View<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Sample;
     use crate::setting::Scale;
 
     /// Catches: our value beside another entry of the publication.
@@ -239,5 +244,23 @@ mod tests {
             ["-", "-", "-", "-", "-", "247.9", "0.60"]
         );
         assert_eq!(parts.len(), 4, "two plots");
+    }
+
+    /// Catches: a bar without its error bar, ours or theirs, and one in another unit.
+    #[test]
+    fn bars_have_the_spread_of_their_rounds_and_of_the_publication() {
+        let mut results = Results::default();
+        for (round, mlups) in [100.0, 200.0, 300.0].into_iter().enumerate() {
+            let labels = labels("static", "kji", "tasking");
+            results.push(Sample { round, labels, metrics: vec![("mlups", mlups)] });
+        }
+        let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));
+        let Part::Plot(plot) = &parts[2] else { panic!("{parts:?}") };
+        let spread = |name: &str| {
+            let series = plot.series.iter().find(|series| series.name == name);
+            series.and_then(|series| series.spreads[0]).expect("a spread")
+        };
+        assert_eq!(spread("tasking, here"), 50.0 / 200.0);
+        assert_eq!(spread("tasking, paper"), 0.2 / 598.2);
     }
 }

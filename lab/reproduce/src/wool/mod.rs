@@ -61,9 +61,9 @@ const OTHER_PROCESSOR: Caveat = Caveat {
 
 const INTERRUPTIONS: Caveat = Caveat {
     unless: Need::Nothing,
-    words: "The span is measured by the clock, which goes on while another program has the core: \
-        parallelism is the largest of all rounds, and still too small on a machine that is busy \
-        otherwise.",
+    words: "Work and span consist of the shortest time of each stretch in all recordings. Where \
+        the span is by the clock, the program has too many tasks for a recording: its parallelism \
+        is the largest of all rounds, and too small on a machine that is busy otherwise.",
 };
 
 /// A pool whose idle workers search without a pause, as the publication's do.

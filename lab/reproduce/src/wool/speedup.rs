@@ -6,7 +6,7 @@
 use super::strategies::{RAND, SPLIT, STRATEGIES, Strategy};
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR, model, timed};
-use crate::common::profiled;
+use crate::common::Characters;
 use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper;
@@ -60,10 +60,9 @@ fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
         let (subject, conditions) = (subject.clone(), strategy.conditions(workers));
         Case::new(labels(&name, strategy.name, workers), move || timed(&subject, &conditions))
     };
-    let (profiling, spanning) = (workload.prepare_briefly()?, workload.span_workers());
-    let span = Case::new(labels(&name, SPAN, spanning), move || {
-        profiled(&profiling, &RAND.conditions(spanning))
-    });
+    let (recorded, mut characters) = (workload.prepare_briefly()?, Characters::default());
+    let span =
+        Case::new(labels(&name, SPAN, 1), move || characters.add(&recorded, &RAND.conditions(1)));
     let mut cases = vec![serial, span, case(RAND, 1), case(SPLIT, 1)];
     for workers in setting.parallel_counts() {
         cases.extend(STRATEGIES.map(|strategy| case(strategy, workers)));
@@ -94,7 +93,7 @@ impl View<'_> {
     }
 
     fn parallelism(&self, workload: &str) -> Option<f64> {
-        self.results.largest(&[("workload", workload), ("strategy", SPAN)], "parallelism_0")
+        self.results.last(&[("workload", workload), ("strategy", SPAN)], "parallelism_0")
     }
 
     /// The model's range for our work and span.

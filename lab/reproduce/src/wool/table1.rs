@@ -1,13 +1,13 @@
 //! Table 1: how parallel the workloads are, how large their tasks, and how often one is stolen.
 //!
-//! Work and span are measured on one worker, with every join timed; the time of a repetition
-//! without that. Steals are counted on several workers. A steal interval is the work between two
+//! Work and span are those of recordings on one worker; the time of a repetition is measured
+//! without them. Steals are counted on several workers. A steal interval is the work between two
 //! steals: all of it divided by their number.
 
 use super::strategies::RAND;
 use super::workloads::{Workload, blocks, workloads};
 use super::{FEW_WORKERS, INTERRUPTIONS, OTHER_PROCESSOR};
-use crate::common::profiled;
+use crate::common::Characters;
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::wool::{WORKERS, Workload as Published};
@@ -46,7 +46,7 @@ pub(super) fn experiment() -> Experiment {
 }
 
 const ALONE: &str = "alone";
-const PROFILED: &str = "profiled";
+const RECORDED: &str = "recorded";
 const STEALING: &str = "stealing";
 
 fn labels(workload: &str, what: &str, workers: usize) -> Labels {
@@ -70,15 +70,15 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
 fn cases(workload: &Workload, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let subject = workload.prepare()?;
     let name = workload.name();
-    let (alone, spanned, spanning) =
-        (subject.clone(), workload.prepare_briefly()?, workload.span_workers());
+    let (alone, spanned) = (subject.clone(), workload.prepare_briefly()?);
+    let mut characters = Characters::default();
     let mut cases = vec![
         Case::new(labels(&name, ALONE, 1), move || {
             let measured = alone.parallel(&RAND.conditions(1).build()?)?;
             Ok(vec![("wall_s", measured.wall_s)])
         }),
-        Case::new(labels(&name, PROFILED, spanning), move || {
-            profiled(&spanned, &RAND.conditions(spanning))
+        Case::new(labels(&name, RECORDED, 1), move || {
+            characters.add(&spanned, &RAND.conditions(1))
         }),
     ];
     for workers in setting.parallel_counts() {
@@ -105,6 +105,8 @@ struct Character {
     repetition: Option<f64>,
     /// Cycles.
     granularity: Option<f64>,
+    /// The source of the span.
+    span_by: Option<&'static str>,
 }
 
 impl View<'_> {
@@ -113,18 +115,18 @@ impl View<'_> {
         let of = |what: &str, metric: &str| {
             self.results.median(&[("workload", &name), ("what", what)], metric)
         };
-        let profile = |metric: &str| of(PROFILED, metric);
-        let largest =
-            |metric: &str| self.results.largest(&[("workload", &name), ("what", PROFILED)], metric);
-        let cycles_a_s = profile("cycles_a_s");
+        let last =
+            |metric: &str| self.results.last(&[("workload", &name), ("what", RECORDED)], metric);
+        let cycles_a_s = last("cycles_a_s");
         let repetition = cycles_a_s.zip(of(ALONE, "wall_s"));
-        let work = profile("work_s").zip(cycles_a_s).map(|(work, rate)| work * rate);
+        let work = last("work_s").zip(cycles_a_s).map(|(work, rate)| work * rate);
         Character {
-            parallelism: ["parallelism_0", "parallelism_1000", "parallelism_2000"].map(largest),
+            parallelism: ["parallelism_0", "parallelism_1000", "parallelism_2000"].map(last),
+            span_by: last("recorded").map(|is| if is > 0.0 { "recordings" } else { "clock" }),
             repetition: repetition
                 .map(|(rate, wall)| rate * wall / 1000.0 / f64::from(workload.repetitions)),
             granularity: work
-                .zip(profile("tasks"))
+                .zip(last("tasks"))
                 .filter(|(_, tasks)| *tasks > 0.0)
                 .map(|(work, tasks)| work / tasks),
         }
@@ -135,12 +137,13 @@ impl View<'_> {
             one worker, and mean size of a task";
         let mut table = Table::new("characteristics", title);
         for workload in &self.workloads {
-            let Character { parallelism: [free, cheap, dear], repetition, granularity } =
+            let Character { parallelism: [free, cheap, dear], repetition, granularity, span_by } =
                 self.character(workload);
             let paper = |value: fn(&Published) -> f64| Cell::from(workload.published().map(value));
             table.row([
                 cell("workload", workload.name()),
                 cell("repetitions", workload.repetitions),
+                cell("span by", span_by),
                 cell("parallelism at 0", free),
                 cell("paper", paper(|line| line.parallelism_0)),
                 cell("at 1000", cheap),
@@ -222,10 +225,11 @@ mod tests {
             ("cycles_a_s", 2e9),
             ("work_s", 0.001),
             ("tasks", 4000.0),
+            ("recorded", 1.0),
         ];
         let results = Results::of([
             (labels("stress 10", ALONE, 1), vec![("wall_s", 0.0012)]),
-            (labels("stress 10", PROFILED, 1), profile),
+            (labels("stress 10", RECORDED, 1), profile),
             (labels("stress 10", STEALING, 2), vec![("steals", 6.0)]),
         ]);
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
@@ -235,7 +239,8 @@ mod tests {
             panic!("{parts:?}");
         };
         // 4 repetitions take 2.4 million cycles, 4000 tasks 2 million.
-        let cells = ["4", "250", "278.4", "60", "59.7", "40", "600", "601", "500", "587"];
+        let cells =
+            ["4", "recordings", "250", "278.4", "60", "59.7", "40", "600", "601", "500", "587"];
         assert_eq!(characteristics.shown(&["stress 10"])[1..], cells);
         // 2400 thousand cycles, 6 steals.
         assert_eq!(intervals.shown(&["stress 10"])[1], "400");

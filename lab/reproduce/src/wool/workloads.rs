@@ -80,8 +80,7 @@ impl Workload {
         self.prepare_size(&self.size)
     }
 
-    /// The same with a few repetitions only: what is over soon is seldom interrupted, and an
-    /// interruption is taken for a part of the span.
+    /// The same with a few repetitions only, for recordings: each is as long as the others.
     ///
     /// # Errors
     ///
@@ -99,12 +98,6 @@ impl Workload {
 
     fn is_loop(&self) -> bool {
         self.app == "ssf"
-    }
-
-    /// The number of workers on which work and span are measured: one, except that a loop is not
-    /// divided if no other worker could take a part of it.
-    pub(crate) fn span_workers(&self) -> usize {
-        if self.is_loop() { 2 } else { 1 }
     }
 
     /// The publication's values.

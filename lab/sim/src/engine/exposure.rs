@@ -23,7 +23,6 @@ impl<W: Workload> Simulation<'_, W> {
         let worker = &mut self.workers[me];
         if self.setup.stack != Stack::SPLIT {
             worker.tasks.publish_all();
-            self.note_offer(me);
             self.call_sleeper();
             return false;
         }
@@ -37,7 +36,6 @@ impl<W: Workload> Simulation<'_, W> {
         }
         worker.tasks.publish_half();
         (worker.asked, worker.answered) = (None, self.calls);
-        self.note_offer(me);
         self.counters.counts.publications += 1;
         self.call_sleeper();
         true
@@ -48,11 +46,7 @@ impl<W: Workload> Simulation<'_, W> {
         let workload = self.workload;
         let worker = &mut self.workers[owner];
         let Some(shared) = worker.shares else { return false };
-        let shows = worker.tasks.publish_while(|node| workload.of_loop(node) == Some(shared));
-        if shows {
-            self.note_offer(owner);
-        }
-        shows
+        worker.tasks.publish_while(|node| workload.of_loop(node) == Some(shared))
     }
 
     /// A thief has got `node`. If `node` is a piece of a loop, thief and owner are participants
@@ -74,7 +68,7 @@ impl<W: Workload> Simulation<'_, W> {
         if self.setup.stack != Stack::SPLIT {
             return;
         }
-        if self.workers[victim].tasks.load() == 0 {
+        if self.workers[victim].tasks.shown() == 0 {
             self.ask_to_publish(me, victim, false);
         }
         if self.on_offer > 0 {
@@ -94,7 +88,7 @@ impl<W: Workload> Simulation<'_, W> {
         let now = self.now();
         let worker = &mut self.workers[victim];
         match worker.asked {
-            _ if worker.tasks.load() > 0 => false,
+            _ if worker.tasks.shown() > 0 => false,
             None => {
                 worker.asked = Some(now);
                 self.asked.push_back((now, victim as u32));
@@ -123,7 +117,6 @@ impl<W: Workload> Simulation<'_, W> {
         let worker = &mut self.workers[victim];
         worker.tasks.publish_all();
         worker.asked = None;
-        self.note_offer(victim);
         self.counters.counts.exposures += 1;
         self.draw(me, self.setup.costs.exposure)
     }

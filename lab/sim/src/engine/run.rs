@@ -104,6 +104,7 @@ impl<W: Workload> Simulation<'_, W> {
         let Some(task) = self.child(me) else { return false };
         self.trace.add(self.queue.now(), me, Step::Spawns, task.id);
         self.workers[me].tasks.push(task);
+        self.note_offer(me);
         self.on_offer += 1;
         self.counters.counts.spawns += 1;
         let publishes = self.shows_spawn(me);

@@ -204,7 +204,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.setup.stack == Stack::TWO_FIELD && self.queue.now() < self.workers[victim].busy_until
     }
 
-    /// Whether the victim has a public task that this worker may run.
+    /// Whether this worker may run the victim's oldest task.
     fn may_take(&self, me: usize, victim: usize, advised: bool) -> bool {
         let Some(depth) = self.workers[victim].tasks.oldest_depth() else { return false };
         if advised {

@@ -201,7 +201,7 @@ fn traces_are_those_that_were_written_down() {
         report(&setup, &Series::new(Tree::new(7, leaf, 42), 3, Duration::Uniform(1, 9_000 * NS)))
             .trace
     };
-    let written = [0x719e_9ec0_550f_27e8, 0x6dac_da98_b816_c518, 0x2d80_1caa_ec84_2e4a];
+    let written = [0x719e_9ec0_550f_27e8, 0x4404_dfde_cfbe_b531, 0x2d80_1caa_ec84_2e4a];
     assert_eq!(["random", "sample:2", "distance"].map(trace), written);
     let tree = Uts::new(Children::Geometric { mean: 2.0, depth: 8 }, leaf, 42);
     assert_eq!(report(&setup, &tree).trace, 0xda64_4ae9_4da3_8b5f);
@@ -398,6 +398,20 @@ fn a_thief_of_a_silent_owner_waits_out_the_silence_and_pays_for_the_exposure() {
         // attempt.
         let begin = report.time / NS - 100_000;
         assert!((9_730..=9_830).contains(&begin), "{wait:?}: {begin}");
+    }
+}
+
+/// Catches: rules by load or depth that see public tasks only, and so choose the wrong victim, or
+/// none, where owners publish their tasks on request.
+#[test]
+fn rules_that_look_at_tasks_save_steals_on_either_stack() {
+    let steals = |stack, victims: &str| {
+        let setup = Setup { stack, victims: victims.parse().expect("a policy"), ..Setup::new(32) };
+        report(&setup, &Tree::new(12, Duration::Exponential(1_000 * NS), 1)).counts.steals as f64
+    };
+    for stack in [Stack::TWO_FIELD, Stack::SPLIT] {
+        let ratio = steals(stack, "most-loaded:1") / steals(stack, "random");
+        assert!(ratio < 0.6, "{stack:?}: {ratio}");
     }
 }
 

@@ -99,6 +99,7 @@ impl Worker {
         *self.own.policy.borrow_mut() = victims.policy();
         self.own.victims_version.set(version);
         self.own.has_masters.set(victims.has_masters());
+        self.own.chooses_by_tasks.set(victims.chooses_by_tasks());
     }
 
     /// The policy's next victim, or `None` at the end of a round.

@@ -88,3 +88,28 @@ impl View for PoolView<'_> {
         self.thief.pool().stealing.pieces.are_wanted_by(self.package(self.thief.index()))
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::Pool;
+
+    /// Catches: a view that leaves out the tasks which no thief can take yet, or counts those that
+    /// the thief may not run.
+    #[test]
+    fn a_thief_sees_the_private_tasks_of_a_worker() {
+        let seen = |w: &Worker, allowed| {
+            let view = PoolView::of(w, allowed);
+            (view.load(w.index()), view.oldest_depth(w.index()))
+        };
+        Pool::builder().threads(1).build().unwrap().run(|w| {
+            assert_eq!(seen(w, Allowed::Any), (0, None));
+            let inner = |w: &Worker| {
+                let oldest = PoolView::of(w, Allowed::Any).oldest_depth(w.index()).unwrap();
+                assert_eq!(seen(w, Allowed::Any), (2, Some(oldest)));
+                assert_eq!(seen(w, Allowed::Deeper(oldest)), (0, None));
+            };
+            w.join(|w| w.join(inner, |_| ()), |_| ());
+        });
+    }
+}
