@@ -7,7 +7,6 @@ use sinew::Mapping;
 use sinew_topology::{CpuSet, Level, Machine, place};
 
 use crate::failure::Failure;
-
 use crate::parameters::Values;
 
 /// The size of the experiment.
