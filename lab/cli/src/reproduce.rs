@@ -12,6 +12,7 @@ use sinew_reproduce::{
     Experiment, Failure as Failed, Origin, Outcome, Scale, Setting, all, find, reproduce,
 };
 
+use crate::conditions::ConditionArgs;
 use crate::entries::{Entry, render};
 use crate::progress::Progress;
 use crate::values::{count, seed};
@@ -25,11 +26,14 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Run the experiments listed in this TOML file: [[experiment]] with name, size, threads,
-    /// repeat, seed and out; [defaults] for all of them
+    /// repeat, seed, out and worklists; [defaults] for all of them
     #[arg(
         long,
         value_name = "FILE",
-        conflicts_with_all = ["experiment", "list", "size", "out", "threads", "repeat", "seed"]
+        conflicts_with_all = [
+            "experiment", "list", "size", "out", "threads", "repeat", "seed", "contention",
+            "shuffle", "alpha", "beta", "longest_lifespan"
+        ]
     )]
     pub(crate) config: Option<PathBuf>,
     /// Size of the experiment
@@ -61,6 +65,8 @@ pub(crate) struct ReproduceArgs {
         value_parser = seed
     )]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
 }
 
 /// The size of an experiment.
@@ -115,6 +121,7 @@ fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure
     }
     let usual = Setting {
         seed: args.seed,
+        worklists: args.conditions.worklists()?,
         ..Setting::new(args.size.into(), processors).workers(&args.threads)
     };
     let queued = |experiment: Experiment| {

@@ -17,6 +17,10 @@
 //! size = "default"
 //! seed = 7                  # decides the order of the runs
 //! out = "longer"
+//!
+//! [[experiment]]            # for experiments of openskel: what differs from the publication
+//! name = "openskel-path"
+//! worklists = { contention = "backoff", shuffle = false, alpha = 0.2, beta = 0.3 }
 //! ```
 
 use std::fs;
@@ -29,6 +33,7 @@ use crate::catalogue::find;
 use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::setting::{Scale, Setting};
+use crate::worklists::WorklistOptions;
 
 /// The default folder of results.
 const OUT: &str = "reproduced";
@@ -62,6 +67,7 @@ struct Conditions {
     repeat: Option<NonZeroUsize>,
     seed: Option<u64>,
     out: Option<PathBuf>,
+    worklists: Option<WorklistOptions>,
 }
 
 /// A run: its name, and the [`Conditions`], which are written beside it.
@@ -74,6 +80,7 @@ struct Entry {
     repeat: Option<NonZeroUsize>,
     seed: Option<u64>,
     out: Option<PathBuf>,
+    worklists: Option<WorklistOptions>,
 }
 
 /// Reads a file, for a machine on which this process may use `processors`.
@@ -125,7 +132,7 @@ impl Entry {
         defaults: &Conditions,
         processors: usize,
     ) -> Result<Queued, String> {
-        let Self { name, size, threads, repeat, seed, out } = self;
+        let Self { name, size, threads, repeat, seed, out, worklists } = self;
         let experiment = find(&name).ok_or_else(|| {
             format!(
                 "experiment {number}: there is no `{name}`; `sinew-lab reproduce --list` says \
@@ -145,8 +152,12 @@ impl Entry {
         let repeat =
             repeat.or(defaults.repeat).map_or(experiment.usual_repeat(scale), NonZeroUsize::get);
         let seed = seed.or(defaults.seed).unwrap_or(usual.seed);
+        let [ours, theirs] = [worklists, defaults.worklists].map(Option::unwrap_or_default);
+        let worklists =
+            ours.or(theirs).worklists().map_err(|why| format!("experiment {number}: {why}"))?;
         let out = out.or_else(|| defaults.out.clone()).unwrap_or_else(|| OUT.into());
-        Ok(Queued { experiment, setting: Setting { repeat, seed, ..usual.workers(&threads) }, out })
+        let setting = Setting { repeat, seed, worklists, ..usual.workers(&threads) };
+        Ok(Queued { experiment, setting, out })
     }
 }
 
@@ -186,13 +197,34 @@ mod tests {
             out = 'there'";
         let queued = parse(text, 8).unwrap();
         let [first, second] = &queued[..] else { panic!("{} runs", queued.len()) };
-        let quick = Setting { scale: Scale::Quick, threads: vec![1, 2], repeat: 1, seed: 1 };
+        let setting = |scale, threads: &[usize], repeat, seed| Setting {
+            threads: threads.to_vec(),
+            repeat,
+            seed,
+            ..Setting::new(scale, 8)
+        };
+        let quick = setting(Scale::Quick, &[1, 2], 1, 1);
         assert_eq!((&first.setting, first.out.as_path()), (&quick, Path::new("here")));
-        let full = Setting { scale: Scale::Full, threads: vec![1, 2, 4], repeat: 3, seed: 9 };
+        let full = setting(Scale::Full, &[1, 2, 4], 3, 9);
         assert_eq!((&second.setting, second.out.as_path()), (&full, Path::new("there")));
         assert_eq!(place(second), Path::new("there/plastic-metrics"));
         let usual = parse("[[experiment]]\nname = 'plastic-metrics'", 2).unwrap();
         assert_eq!((usual[0].setting.repeat, usual[0].out.as_path()), (5, Path::new(OUT)));
+    }
+
+    /// Catches: conditions of worklists that are not read, or replace all those of the defaults.
+    #[test]
+    fn conditions_of_worklists_are_merged_one_by_one() {
+        let text = "
+            [defaults]
+            worklists = { contention = 'backoff', alpha = 0.2 }
+            [[experiment]]
+            name = 'openskel-path'
+            worklists = { alpha = 0.4, beta = 0.3 }";
+        let worklists = parse(text, 2).unwrap()[0].setting.worklists;
+        let words = worklists.to_string();
+        assert!(words.starts_with("contention manager backoff, units shuffled"), "{words}");
+        assert_eq!((worklists.knobs.alpha, worklists.knobs.beta), (0.4, 0.3));
     }
 
     /// Catches: a file that is misread in silence, and a complaint that does not say where.
@@ -216,6 +248,14 @@ mod tests {
             (
                 "[[experiment]]\nname = 'plastic-metrics'\nsize = 'tiny'",
                 "line 3: unknown variant `tiny`",
+            ),
+            (
+                "[[experiment]]\nname = 'openskel-path'\nworklists = { alpha = 0 }",
+                "experiment 1: alpha is 0",
+            ),
+            (
+                "[[experiment]]\nname = 'openskel-path'\nworklists = { contention = 'polite' }",
+                "`polite` is no contention manager",
             ),
             ("[defaults]\nseed = -1", "line 2: "),
             ("[[experiment", "line 1: "),

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use crate::worklists::Worklists;
+
 /// The size of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -35,7 +37,7 @@ impl fmt::Display for Scale {
 }
 
 /// The conditions of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// The size of the problems.
     pub scale: Scale,
@@ -45,12 +47,20 @@ pub struct Setting {
     pub repeat: usize,
     /// Decides the order of the runs.
     pub seed: u64,
+    /// The conditions of experiments with worklists.
+    pub worklists: Worklists,
 }
 
 impl Setting {
     /// Everything at its default, on a machine on which this process may use `processors`.
     pub fn new(scale: Scale, processors: usize) -> Self {
-        Self { scale, threads: worker_counts(processors), repeat: scale.pick(1, 5, 5), seed: 1 }
+        Self {
+            scale,
+            threads: worker_counts(processors),
+            repeat: scale.pick(1, 5, 5),
+            seed: 1,
+            worklists: Worklists::default(),
+        }
     }
 
     /// The same with these numbers of workers and 1, if there are any.

@@ -9,7 +9,7 @@ use sinew_policy::worklist::{Settings, helpers, swap};
 use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
 use super::comparison::Comparison;
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::single;
@@ -30,7 +30,6 @@ const ABOUT: About = About {
             words: "Figure 5.7, the cache misses that helpers save, needs the processor's \
                 counters, which are not read: it is left out.",
         },
-        SHUFFLED,
         OTHER_MACHINE,
     ],
     repeat: super::REPEAT,
@@ -80,7 +79,7 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let bench = Bench::listed(name, size, None)?;
+    let bench = Bench::listed(name, size, None, setting.worklists)?;
     let serial = bench.clone();
     let mut cases = vec![Case::new(labels(name, SERIAL, 1), move || serial.serial())];
     for &cores in &setting.threads {

@@ -7,7 +7,7 @@ use sinew::worklist::Knobs;
 
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::THRESHOLDS_WORDS;
@@ -21,7 +21,7 @@ const ABOUT: About = About {
     title: "effect of the two thresholds of the worklist's tuner",
     publication: super::PUBLICATION,
     place: "Figure 6.6",
-    caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
+    caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
     repeat: super::REPEAT,
 };
 
@@ -57,12 +57,14 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let (bench, cores) = (Bench::listed(name, size, None)?, setting.most_workers());
+    let (bench, cores) =
+        (Bench::listed(name, size, None, setting.worklists)?, setting.most_workers());
     let tenths = tenths(setting.scale);
     let pairs = tenths.iter().flat_map(|&alpha| tenths.iter().map(move |&beta| (alpha, beta)));
     let case = |(alpha, beta)| {
         let threshold = |tenths: u32| f64::from(tenths) / 10.0;
-        let knobs = Knobs { alpha: threshold(alpha), beta: threshold(beta), ..Knobs::default() };
+        let usual = setting.worklists.knobs;
+        let knobs = Knobs { alpha: threshold(alpha), beta: threshold(beta), ..usual };
         let (bench, way) = (bench.clone(), Way::Tuned { knobs, cores });
         Case::new(labels(name, (alpha, beta)), move || bench.run(&way))
     };

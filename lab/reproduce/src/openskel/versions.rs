@@ -10,7 +10,7 @@ use sinew_policy::worklist::Settings;
 use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
 use super::comparison::Comparison;
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::{TABLE_4_2, TABLE_4_3, VERSIONS_WORDS};
@@ -37,7 +37,6 @@ const ABOUT: About = About {
             words: "Cache misses, a column of Table 4.2, need the processor's counters, which are \
                 not read.",
         },
-        SHUFFLED,
         OTHER_MACHINE,
     ],
     repeat: super::REPEAT,
@@ -80,7 +79,10 @@ const PLOTS: [(&str, &str, &str); 2] =
     [("aborts", "aborts / attempts", "abort_ratio"), ("transactions", "attempts", "transactions")];
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let (listed, by_hand) = (Bench::listed(name, size, None)?, Bench::by_hand(name, size)?);
+    let (listed, by_hand) = (
+        Bench::listed(name, size, None, setting.worklists)?,
+        Bench::by_hand(name, size, setting.worklists)?,
+    );
     let serial = listed.clone();
     let mut cases = vec![Case::new(labels(name, SERIAL, 1), move || serial.serial())];
     for &workers in &setting.threads {
