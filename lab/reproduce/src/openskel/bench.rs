@@ -11,7 +11,7 @@ use sinew::{Mapping as PoolMapping, Pool};
 use sinew_apps::{Options, Record, Recorded};
 use sinew_policy::worklist::helpers::helpers;
 use sinew_policy::worklist::{Choice, Mapping, Pages, Settings};
-use sinew_topology::Machine;
+use sinew_topology::{CacheCounters, CacheCounts, Machine};
 
 use super::ended;
 use crate::common::Subject;
@@ -191,17 +191,25 @@ impl Bench {
     ///
     /// As [`run`](Self::run).
     pub(crate) fn run_recorded(&self, way: &Way) -> Result<(Metrics, Recorded), Failure> {
+        // Opened first: they count for the threads that are started from now on.
+        let counters = CacheCounters::open().ok();
         let pool = way.pool()?;
         self.record.retune(way.tuning());
         self.record.place(way.pages());
         self.record.take();
+        let before = counters.as_ref().and_then(CacheCounters::counts);
         let measured = self.subject.parallel(&pool)?;
+        let after = counters.as_ref().and_then(CacheCounters::counts);
         let (recorded, transactions) = (self.record.take(), measured.transactions);
         let mut metrics = vec![
             ("wall_s", measured.wall_s),
             ("transactions", transactions.attempts() as f64),
             ("abort_ratio", transactions.abort_ratio()),
         ];
+        metrics.extend(before.zip(after).into_iter().flat_map(|(before, after)| {
+            let CacheCounts { accesses, misses } = after.since(&before);
+            [("cache_accesses", accesses as f64), ("cache_misses", misses as f64)]
+        }));
         if recorded.runs > 0 {
             metrics.extend([
                 ("stalls", recorded.stalls as f64),

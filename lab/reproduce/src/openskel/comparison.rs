@@ -5,7 +5,7 @@ use super::applications::names;
 use crate::report::{Form, Part, Plot, Series, difference};
 use crate::results::Results;
 use crate::setting::Setting;
-use crate::statistics::mean;
+use crate::statistics::{mean, median};
 
 /// The data that a report reads.
 pub(super) struct Comparison<'a> {
@@ -17,6 +17,11 @@ pub(super) struct Comparison<'a> {
     /// The version that the others are compared with.
     pub(super) base: &'static str,
 }
+
+/// Where there are no counters.
+pub(super) const NO_COUNTERS: &str = "Cache misses: not available. They need a processor with \
+    counters, which virtual machines often hide, and a kernel that gives them to this process \
+    (/proc/sys/kernel/perf_event_paranoid at 2 or below).";
 
 /// A version with this number of workers.
 pub(super) type Version<'v> = (&'v str, usize);
@@ -46,6 +51,31 @@ impl<'a> Comparison<'a> {
 
     pub(super) fn median(&self, app: &str, version: Version<'_>, metric: &str) -> Option<f64> {
         self.ask(app, version, |results, which| results.median(which, metric))
+    }
+
+    /// Misses of the last cache per access to it: the median over the rounds.
+    pub(super) fn miss_ratio(&self, app: &str, version: Version<'_>) -> Option<f64> {
+        let [accesses, misses] = ["cache_accesses", "cache_misses"]
+            .map(|metric| self.ask(app, version, |results, which| results.values(which, metric)));
+        let ratios = accesses.into_iter().zip(misses).filter(|(accesses, _)| *accesses > 0.0);
+        median(&ratios.map(|(accesses, misses)| misses / accesses).collect::<Vec<_>>())
+    }
+
+    /// Plots of the miss ratios of these versions, or that there are none.
+    pub(super) fn miss_ratios(&self, versions: &[&'static str]) -> Vec<Part> {
+        let plot = |app: &String| {
+            let name = format!("{app}-misses");
+            let plot =
+                Plot::new(&name, format!("{app}: misses / accesses of the last cache"), Form::Bars);
+            let versions = versions.iter().copied();
+            self.plot(plot, "misses / accesses", versions, |version| self.miss_ratio(app, version))
+        };
+        let plots = self.applications.iter().map(plot).filter(|plot| !plot.is_empty());
+        let plots: Vec<Part> = plots.map(Part::Plot).collect();
+        if plots.is_empty() && !self.results.samples().is_empty() {
+            return vec![Part::words(NO_COUNTERS)];
+        }
+        plots
     }
 
     pub(super) fn spread(&self, app: &str, version: Version<'_>, metric: &str) -> Option<f64> {
@@ -79,24 +109,30 @@ impl<'a> Comparison<'a> {
         times.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(count, _)| count)
     }
 
-    /// For each of these versions the mean over the applications of the best improvement of each.
-    pub(super) fn verdict(&self, versions: &[&str]) -> String {
+    /// For each of these versions the mean over the applications of the best improvement of each,
+    /// without the applications that the publication leaves out of its average.
+    pub(super) fn verdict(&self, versions: &[&str], left_out: &[&str]) -> String {
+        let averaged = || self.applications.iter().filter(|app| !left_out.contains(&app.as_str()));
         let sentence = |version: &&str| {
             let best = |app: &String| {
                 let all =
                     self.counts.iter().filter_map(|&count| self.improvement(app, (version, count)));
                 all.max_by(f64::total_cmp)
             };
-            let all: Vec<f64> = self.applications.iter().filter_map(best).collect();
+            let all: Vec<f64> = averaged().filter_map(best).collect();
             Some(format!("{version}: {}", difference(mean(&all)?)))
         };
         let sentences: Vec<String> = versions.iter().filter_map(sentence).collect();
         match &sentences[..] {
             [] => "Nothing has been compared yet.".to_owned(),
             some => format!(
-                "Over {}, the average of each application's best number of {}: {}.",
+                "Over {}, the average of each application's best number of {}{}: {}.",
                 self.base,
                 self.labels[1],
+                match left_out {
+                    [] => String::new(),
+                    apps => format!(" (without {}, as in the publication)", apps.join(", ")),
+                },
                 some.join("; ")
             ),
         }

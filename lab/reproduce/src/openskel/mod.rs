@@ -7,7 +7,7 @@
 //! | `bench` | an application, prepared once and run in many ways |
 //! | `comparison` | versions of applications compared with one of them |
 //! | `versions` | Figures 4.2 and 4.3, Tables 4.2 and 4.3: the worklist against transactions by hand |
-//! | `single` | Figures 5.3 to 5.6 and 5.8: each optimisation alone |
+//! | `single` | Figures 5.3 to 5.8: each optimisation alone |
 //! | `locking` | section 4.1: the same with locks that are taken at the commit |
 //! | `search`, `oracle` | the best fixed settings, also by themselves |
 //! | `ended` | the optimisations that runs ended with |

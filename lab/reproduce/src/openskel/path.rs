@@ -9,6 +9,7 @@ use sinew_policy::tune::{Row, State};
 
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
+use super::ended;
 use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
@@ -142,6 +143,7 @@ fn costs(results: &Results, applications: &[String]) -> Table {
         table.row([
             cell("application", app),
             cell("seconds", at("wall_s")),
+            cell("ended with", ended::usual(results, &[("application", app)])),
             cell("settled after, epochs", at("settled_after_epochs")),
             cell("of the run, %", percent("settling_share")),
             cell("tuner, % of processor time", percent("tuning_share")),

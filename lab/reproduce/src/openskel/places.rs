@@ -72,7 +72,7 @@ fn labels(app: &str, place: &str, workers: usize) -> Labels {
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let comparison = Comparison::new(results, setting, ["place", "workers"], SCATTER);
-    let verdict = Part::verdict(results.rounds(), || comparison.verdict(&PLACES[1..]));
+    let verdict = Part::verdict(results.rounds(), || comparison.verdict(&PLACES[1..], &[]));
     let mut parts = vec![Part::Table(table(&comparison)), verdict, Part::words(PLACES_WORDS)];
     parts.extend(comparison.applications.iter().map(|app| Part::Plot(plot(&comparison, app))));
     parts
