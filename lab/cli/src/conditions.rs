@@ -6,13 +6,14 @@ use sinew::worklist::{Knobs, Method, Tuning};
 use sinew_console::Failure;
 use sinew_reproduce::{WorklistOptions, Worklists};
 
-use crate::worklist::WORKLISTS;
+/// The heading of the options about worklists.
+pub(crate) const WORKLISTS: &str = "Worklists";
 
 /// The conditions of worklists.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ConditionArgs {
-    /// Contention manager of transactions: suicide, backoff or age [default: backoff for run; suicide,
-    /// as published, for oracle and reproduce]
+    /// Contention manager of transactions: suicide, backoff or age [default: backoff for run;
+    /// suicide, as published, for oracle and reproduce]
     #[arg(long, help_heading = WORKLISTS, value_name = "MANAGER")]
     contention: Option<ContentionManager>,
     /// Shuffle the units of worklists before a run, or not [default: false for run; true, as

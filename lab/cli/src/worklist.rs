@@ -10,12 +10,9 @@ use sinew::worklist::{Pages, Tuning, mapping_for};
 use sinew_apps::{App, Recorded, Transactions};
 use sinew_console::{Failure, output};
 
-use crate::conditions::ConditionArgs;
+use crate::conditions::{ConditionArgs, WORKLISTS};
 use crate::files::ResultFile;
 use crate::measure::seconds;
-
-/// The heading of the options about worklists.
-pub(crate) const WORKLISTS: &str = "Worklists";
 
 /// Arguments of `run` about worklists.
 #[derive(Debug, Args)]

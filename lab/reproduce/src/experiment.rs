@@ -19,7 +19,7 @@ pub struct Experiment {
     size: Box<dyn Fn(&Setting) -> String>,
     blocks: Box<Blocks>,
     report: Box<Report>,
-    /// What its report says first.
+    /// The first words of its report.
     conditions: Option<fn(&Setting) -> String>,
 }
 

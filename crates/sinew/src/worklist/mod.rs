@@ -284,7 +284,7 @@ impl<U> Worklist<U> {
     /// are counted at the call site of `how`; by default they are those of [`Transaction::new`], at
     /// the call site of the run. The list decides what happens after a conflict: a worker pauses
     /// before it repeats a unit if the manager pauses, and becomes irrevocable after 64 failures,
-    /// so [`max_aborts`](Transaction::max_aborts) has no effect. Each attempt has an age of its own.
+    /// so [`max_aborts`](Transaction::max_aborts) has no effect. Each attempt has its own age.
     ///
     /// ```
     /// use sinew::stm::{Locking, TVar, Transaction};

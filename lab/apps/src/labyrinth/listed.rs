@@ -14,7 +14,7 @@ struct Laying<'env> {
     board: &'env Board,
 }
 
-/// What a worker keeps.
+/// The local value of a worker.
 struct Local {
     /// Filled anew by each attempt.
     sketch: Sketch,
@@ -28,10 +28,12 @@ pub(super) fn solve(labyrinth: &Labyrinth, board: &Board) -> Paths {
     }
     let mut list = labyrinth.lists.list();
     // A list is emptied from its end.
-    list.extend(labyrinth.lists.ordered(labyrinth.order.iter().copied()).into_iter().rev());
+    let order = labyrinth.lists.ordered(labyrinth.order.iter().copied());
+    list.extend(order.into_iter().rev());
     let laying = Laying { labyrinth, board };
     let report = labyrinth.lists.run(&mut list, &laying);
-    report.locals.into_iter().flat_map(|local| local.found).for_each(|(at, path)| paths.put(at, path));
+    let found = report.locals.into_iter().flat_map(|local| local.found);
+    found.for_each(|(at, path)| paths.put(at, path));
     paths
 }
 

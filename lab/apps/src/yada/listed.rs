@@ -27,7 +27,7 @@ struct Refinement<'a> {
     domain: &'a Domain,
 }
 
-/// What a worker keeps.
+/// The local value of a worker.
 #[derive(Default)]
 struct Local {
     /// The hole of the last unit, whose vectors have grown.

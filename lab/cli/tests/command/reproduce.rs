@@ -376,7 +376,7 @@ fn an_oracle_searches_and_compares_again() {
     assert_eq!(
         samples
             .lines()
-            .filter(|line| line.contains(",best of the search") && line.contains("wall_s"))
+            .filter(|line| line.contains("best of the search") && line.contains("wall_s"))
             .count(),
         10
     );

@@ -63,7 +63,7 @@ pub(crate) fn experiments() -> Vec<Experiment> {
     all.into_iter().map(|experiment| experiment.under(conditions)).collect()
 }
 
-/// What each report says first.
+/// The first words of each report.
 fn conditions(setting: &Setting) -> String {
     let usual = if setting.worklists == Worklists::default() {
         ", as in the publication"

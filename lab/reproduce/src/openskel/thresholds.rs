@@ -168,8 +168,8 @@ impl View<'_> {
                  halve its workers there"
             ),
             some => format!(
-                "these reach beta = {least}: {}. For the others no beta of the grid makes the tuner \
-                 halve its workers there",
+                "these reach beta = {least}: {}. For the others no beta of the grid makes the \
+                 tuner halve its workers there",
                 some.join(", ")
             ),
         };
