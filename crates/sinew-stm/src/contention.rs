@@ -54,7 +54,7 @@ impl Descriptor {
 
     /// The manager's pause between two attempts.
     pub(crate) fn pause(&mut self) {
-        if self.manager != ContentionManager::Backoff {
+        if !self.manager.pauses() {
             return;
         }
         let longest = self.aborts.min(LONGEST);

@@ -221,7 +221,7 @@ pub use boxed::TBox;
 pub use containers::{
     Boxed, Entry, Inline, Store, TBoundedQueue, TGrid, THashMap, THeap, TList, TMap, TQueue,
 };
-pub use contention_manager::ContentionManager;
+pub use contention_manager::{ContentionManager, ContentionManagerError};
 pub use engine::counters_by_site;
 pub use late::Locking;
 pub use local::in_transaction;

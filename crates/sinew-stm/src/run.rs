@@ -154,6 +154,11 @@ impl Transaction {
         Self { manager, ..self }
     }
 
+    /// The reaction to another transaction's lock.
+    pub fn contention_manager(&self) -> ContentionManager {
+        self.manager
+    }
+
     /// Sets when it locks the records of its writes.
     #[must_use]
     pub fn locking(self, locking: Locking) -> Self {

@@ -12,6 +12,8 @@
 //!    workers. [`pin_current_thread`] pins a worker's thread.
 //! 4. [`Placement`] and [`Memory`]: pages on NUMA nodes. [`page_nodes`] returns the nodes of pages.
 //!
+//! With the feature `cache-counters`, `CacheCounters` counts misses of the last cache.
+//!
 //! With the feature `render`, `render` prints all of it for people; with the feature `json`,
 //! `to_json` does so for programs. With the feature `synthetic`, a description such as
 //! `package:2 core:4`, or the name of a published machine, is parsed as a [`Machine`].
@@ -40,7 +42,8 @@
 //! | `limits`, `cgroup` | the process's limits |
 //! | `mapping`, `cpu_assignment`, `helpers` | PUs for workers and for their helpers |
 //! | `pin` | pinning threads to CPUs |
-//! | `sys` | the system calls of `pin` and `pages`; the only file with `unsafe` |
+//! | `cache_counters` | accesses to the last cache, and its misses |
+//! | `sys` | the system calls of `pin`, `pages` and `cache_counters`; the only file with `unsafe` |
 //! | `pages`, `memory` | pages on nodes |
 //! | `render`, `json` | the tree for people; for programs |
 //! | `warning` | one line about a file that could not be used |
@@ -51,6 +54,8 @@
 //! they separate PUs that packages, nodes and the other caches do not.
 
 mod assemble;
+#[cfg(feature = "cache-counters")]
+mod cache_counters;
 mod cgroup;
 mod collections;
 mod cpu_assignment;
@@ -77,6 +82,8 @@ mod sys;
 mod sysfs;
 mod warning;
 
+#[cfg(feature = "cache-counters")]
+pub use cache_counters::{CacheCounters, CacheCountersError, CacheCounts};
 pub use cgroup::Quota;
 pub use cpu_assignment::CpuAssignment;
 pub use helpers::place_helpers;

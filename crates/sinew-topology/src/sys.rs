@@ -10,6 +10,9 @@ pub(crate) use imp::{
     nodes_of_pages, page_bytes, set_affinity_of, set_thread_policy, thread_policy, thread_usage,
 };
 
+#[cfg(feature = "cache-counters")]
+pub(crate) use imp::open_counter;
+
 /// The calling thread, for calls that take a thread.
 pub(crate) const CALLING_THREAD: i32 = 0;
 
@@ -262,6 +265,62 @@ mod imp {
         Ok(node as usize)
     }
 
+    /// The first version of the kernel's `perf_event_attr`, which all later kernels accept.
+    #[cfg(feature = "cache-counters")]
+    #[repr(C)]
+    #[derive(Default)]
+    struct CounterAttributes {
+        kind: u32,
+        size: u32,
+        config: u64,
+        sample_period: u64,
+        sample_type: u64,
+        read_format: u64,
+        flags: u64,
+        wakeup_events: u32,
+        breakpoint_type: u32,
+        breakpoint_address: u64,
+    }
+
+    /// Opens a counter of a hardware event (`PERF_COUNT_HW_...`) of the calling thread outside of
+    /// the kernel, and, if `inherited`, of all threads that it starts from now on. A read returns
+    /// the count, and how long the counter was enabled and how long it counted, in nanoseconds.
+    #[cfg(feature = "cache-counters")]
+    pub(crate) fn open_counter(event: u64, inherited: bool) -> io::Result<std::fs::File> {
+        use std::os::fd::{FromRawFd, OwnedFd};
+        /// Both times with each count.
+        const TIMES: u64 = 0b11;
+        const INHERIT: u64 = 1 << 1;
+        const EXCLUDE_KERNEL: u64 = 1 << 5;
+        const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+        /// Not kept by programs that this one becomes.
+        const CLOSE_ON_EXEC: c_ulong = 1 << 3;
+        let inherit = if inherited { INHERIT } else { 0 };
+        let attributes = CounterAttributes {
+            size: size_of::<CounterAttributes>() as u32,
+            config: event,
+            read_format: TIMES,
+            flags: inherit | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
+            ..CounterAttributes::default()
+        };
+        let (any_cpu, no_group): (c_int, c_int) = (-1, -1);
+        // SAFETY: the kernel reads `size` bytes of the attributes, which are so large and live
+        // until the call returns.
+        let descriptor = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                &raw const attributes,
+                super::CALLING_THREAD,
+                any_cpu,
+                no_group,
+                CLOSE_ON_EXEC,
+            )
+        };
+        check(descriptor)?;
+        // SAFETY: the kernel has just opened this descriptor for us, and nothing else has it.
+        Ok(unsafe { OwnedFd::from_raw_fd(descriptor as c_int) }.into())
+    }
+
     fn check(result: c_long) -> io::Result<()> {
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
@@ -468,6 +527,11 @@ mod imp {
     }
 
     pub(crate) fn thread_usage() -> io::Result<(u64, u64)> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    #[cfg(feature = "cache-counters")]
+    pub(crate) fn open_counter(_: u64, _: bool) -> io::Result<std::fs::File> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

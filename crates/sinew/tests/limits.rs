@@ -158,7 +158,13 @@ impl<'env> Work<'env> for SlotsWithWork<'env> {
     fn init(&self, slot: usize) -> usize {
         slot
     }
-    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, (): &(), more: &mut More<()>) -> TxResult<()> {
+    fn process<'tx>(
+        &self,
+        tx: &mut Tx<'tx, 'env>,
+        (): &(),
+        _: &mut usize,
+        more: &mut More<()>,
+    ) -> TxResult<()> {
         goes_on(self.stages, more);
         self.sum.modify(tx, |sum| sum + 1)
     }
@@ -264,10 +270,18 @@ impl<'env> Work<'env> for Pair<'env> {
     type Value = ();
     type Local = ();
 
-    fn init(&self, _: usize) {
-        *self.worker.lock().unwrap() = Some(thread::current().id());
+    fn init(&self, slot: usize) {
+        if slot == 0 {
+            *self.worker.lock().unwrap() = Some(thread::current().id());
+        }
     }
-    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, (): &(), more: &mut More<()>) -> TxResult<()> {
+    fn process<'tx>(
+        &self,
+        tx: &mut Tx<'tx, 'env>,
+        (): &(),
+        _: &mut (),
+        more: &mut More<()>,
+    ) -> TxResult<()> {
         if *self.worker.lock().unwrap() != Some(thread::current().id()) {
             *self.helper.lock().unwrap() = mine();
         }

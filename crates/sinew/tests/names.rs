@@ -29,8 +29,9 @@ use sinew::stages::{
     Identity, Parallel, ParallelSink, Serial, SerialSink, SerialStage, Sink, StageContext, Stages,
 };
 use sinew::stm::{
-    Abort, Boxed, Cause, Change, ContentionManager, Counters, Entry, Inline, Locking, Prefetch,
-    PrefetchEnd, Prefetched, Store, TBoundedQueue, Tx, TxError, TxResult, Unfinished,
+    Abort, Boxed, Cause, Change, ContentionManager, ContentionManagerError, Counters, Entry,
+    Inline, Locking, Prefetch, PrefetchEnd, Prefetched, Store, TBoundedQueue, Tx, TxError,
+    TxResult, Unfinished,
 };
 use sinew::topology::{
     CpuAssignment, CpuSet, CpuSetIter, Level, Limits, ListError, Machine, Memory, Node, Object,

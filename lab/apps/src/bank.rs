@@ -15,7 +15,7 @@ use std::ops::AddAssign;
 
 use fastrand::Rng;
 use sinew::Worker;
-use sinew::stm::{TVar, Tx, TxResult, atomically};
+use sinew::stm::{TVar, Transaction, Tx, TxResult};
 use sinew::worklist::{More, Work, Worklist};
 
 use crate::app::App;
@@ -218,12 +218,12 @@ impl Shared {
     }
 
     /// One worker's part of the hand-written version.
-    fn serve(&self, orders: &[Order]) {
+    fn serve(&self, orders: &[Order], how: Transaction) {
         let mut done = Counts::default();
         for &order in orders {
-            done += atomically(|tx| self.carry_out(tx, order));
+            done += how.atomically(|tx| self.carry_out(tx, order));
         }
-        atomically(|tx| self.report(tx, done));
+        how.atomically(|tx| self.report(tx, done));
     }
 
     fn into_ledger(self) -> Ledger {
@@ -248,6 +248,7 @@ impl<'env> Work<'env> for Clerks<'env> {
         &self,
         tx: &mut Tx<'tx, 'env>,
         order: &Order,
+        _: &mut Counts,
         _: &mut More<Order>,
     ) -> TxResult<Counts> {
         self.0.carry_out(tx, *order)
@@ -277,7 +278,8 @@ impl Solve for Bank {
 
     fn parallel_input(&self) -> Worklist<Order> {
         let mut list = self.lists.list();
-        list.extend(self.orders.iter().copied().filter(|_| !self.by_hand));
+        let listed = self.orders.iter().copied().filter(|_| !self.by_hand);
+        list.extend(self.lists.ordered(listed));
         list
     }
 
@@ -289,7 +291,8 @@ impl Solve for Bank {
         let (shared, workers) = (Shared::new(self.accounts), worker.max_threads());
         if self.by_hand {
             on_each_worker(worker, |member| {
-                shared.serve(&self.orders[share(self.orders.len(), member, workers)]);
+                let own = share(self.orders.len(), member, workers);
+                shared.serve(&self.orders[own], self.lists.transaction());
             });
         } else {
             self.lists.run(&mut list, &Clerks(&shared));
@@ -334,6 +337,7 @@ impl Bank {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sinew::stm::atomically;
 
     fn bank(orders: u64, accounts: u32) -> Bank {
         let (orders, accounts) = (random_orders(orders, accounts), accounts as usize);

@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use sinew::Schedule;
 use sinew::locality::PlacementError;
+use sinew::stm::ContentionManager;
 use sinew::worklist::Tuning;
 
 use crate::loops::LoopSchedule;
@@ -59,6 +60,12 @@ pub struct Options {
     pub by_hand: bool,
     /// Tuning of worklists; by default each worker has a list and steals.
     pub tuning: Option<Tuning>,
+    /// The contention manager of its transactions, hand-written ones included; by default that of
+    /// [`Transaction::new`](sinew::stm::Transaction::new).
+    pub contention: Option<ContentionManager>,
+    /// Whether the units of worklists are shuffled before they enter their list, in the same way
+    /// each time, and so are those of a queue that is written by hand.
+    pub shuffled: bool,
     /// The record of worklist runs.
     pub record: Record,
 }

@@ -44,6 +44,8 @@ pub struct Recorded {
     pub stolen: u64,
     /// Units put back for another.
     pub swaps: u64,
+    /// Pauses after attempts that were given up.
+    pub pauses: u64,
     /// Transactions that committed two units.
     pub coalesced: u64,
     /// Units that units added.
@@ -128,6 +130,7 @@ impl Recorded {
             steals: report.steals,
             stolen: report.stolen,
             swaps: report.swaps,
+            pauses: report.pauses,
             coalesced: report.coalesced,
             added: report.added,
             favoured: report.favoured,
@@ -153,7 +156,7 @@ impl Recorded {
     }
 
     /// The counters with their names, in the order in which they are shown.
-    pub fn counters(&self) -> [(&'static str, u64); 12] {
+    pub fn counters(&self) -> [(&'static str, u64); 13] {
         [
             ("runs", self.runs),
             ("commits", self.commits),
@@ -162,6 +165,7 @@ impl Recorded {
             ("steals", self.steals),
             ("stolen", self.stolen),
             ("swaps", self.swaps),
+            ("pauses", self.pauses),
             ("coalesced", self.coalesced),
             ("added", self.added),
             ("favoured", self.favoured),
@@ -237,6 +241,7 @@ impl std::ops::AddAssign<&Self> for Recorded {
         self.steals += later.steals;
         self.stolen += later.stolen;
         self.swaps += later.swaps;
+        self.pauses += later.pauses;
         self.coalesced += later.coalesced;
         self.added += later.added;
         self.favoured += later.favoured;

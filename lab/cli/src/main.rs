@@ -31,6 +31,7 @@
 //! complete.
 
 mod args;
+mod conditions;
 mod contention;
 mod demo;
 mod draw;

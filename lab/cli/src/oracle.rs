@@ -1,5 +1,5 @@
-//! `sinew-lab oracle`: all fixed settings of a worklist, and the tuner compared with the best of
-//! them, for one or more applications.
+//! `sinew-lab oracle`: all fixed settings of a worklist, or a coarse search of them, and the tuner
+//! compared with the best, for one or more applications.
 //!
 //! An interrupt ends the process and prints the report of the results so far.
 
@@ -13,10 +13,11 @@ use sinew::Pool;
 use sinew_apps::App;
 use sinew_console::{Failure, INTERRUPTED, output};
 use sinew_reproduce::{
-    Effort, Oracle, Origin, Outcome, Scale, Setting, Summary, averages, search_size,
+    Effort, Oracle, Origin, Outcome, Scale, Setting, Summary, Worklists, averages, search_size,
 };
 use sinew_sync::lock::Mutex;
 
+use crate::conditions::ConditionArgs;
 use crate::interrupt::at_interrupt;
 use crate::reproduce::{command_line, failed, one};
 use crate::run::find;
@@ -41,12 +42,14 @@ pub(crate) struct OracleArgs {
     /// with --quick [default: 3, 1 with --quick]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = count)]
     pub(crate) runs: Option<usize>,
-    /// Try fewer choices
+    /// Try fewer choices: a search whose best need not be the static oracle
     #[arg(long)]
     pub(crate) coarse: bool,
     /// Use fewer choices, fewer runs of each, and small inputs: a preview within a minute
     #[arg(long)]
     pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
     /// The folder for results; each application has a folder of its name in it
     #[arg(long, value_name = "DIR", default_value = "oracle")]
     pub(crate) out: PathBuf,
@@ -64,16 +67,18 @@ struct Summaries<'a> {
 pub(crate) fn perform(args: &OracleArgs) -> Result<(), Failure> {
     let origin = Origin::here(command_line());
     let cores = args.threads.unwrap_or(origin.processors);
-    let apps = apps(&args.names)?;
+    let (apps, worklists) = (apps(&args.names)?, args.conditions.worklists()?);
     // Checked before anything runs, so that the error does not appear once per choice.
     Pool::builder().threads(cores).build().map_err(Failure::usage)?;
-    let oracles: Vec<Oracle> =
-        apps.into_iter().map(|app| oracle(app, args, cores)).collect::<Result<_, _>>()?;
+    let oracles: Vec<Oracle> = apps
+        .into_iter()
+        .map(|app| oracle(app, args, cores, worklists))
+        .collect::<Result<_, _>>()?;
     oracles.iter().try_for_each(Oracle::check).map_err(failed)?;
     let now = Now::watch(!args.json)?;
     let runs = effort(args).runs;
-    let setting =
-        Setting { threads: vec![cores], repeat: runs, ..Setting::new(Scale::Full, cores) };
+    let usual = Setting::new(Scale::Full, cores);
+    let setting = Setting { threads: vec![cores], repeat: runs, worklists, ..usual };
     let (mut summaries, mut wrong, mut printed) = (Vec::new(), Vec::new(), Ok(()));
     for oracle in &oracles {
         let name = oracle.app();
@@ -106,10 +111,15 @@ fn apps(names: &[String]) -> Result<Vec<&'static App>, Failure> {
     names.iter().map(|name| find(name)).collect()
 }
 
-fn oracle(app: &App, args: &OracleArgs, cores: usize) -> Result<Oracle, Failure> {
+fn oracle(
+    app: &App,
+    args: &OracleArgs,
+    cores: usize,
+    worklists: Worklists,
+) -> Result<Oracle, Failure> {
     let usual = if args.quick { "small" } else { search_size(app.name).unwrap_or(app.demo) };
     let size = args.size.as_deref().unwrap_or(usual);
-    Oracle::new(app, size, args.path.clone(), cores, effort(args)).map_err(failed)
+    Oracle::new(app, size, args.path.clone(), cores, effort(args), worklists).map_err(failed)
 }
 
 fn effort(args: &OracleArgs) -> Effort {

@@ -13,6 +13,7 @@ use sinew_reproduce::{
 };
 use sinew_topology::{Limits, Machine};
 
+use crate::conditions::ConditionArgs;
 use crate::entries::{Entry, render};
 use crate::progress::Progress;
 use crate::values::{count, seed};
@@ -26,14 +27,14 @@ pub(crate) struct ReproduceArgs {
     #[arg(long)]
     pub(crate) list: bool,
     /// Run the experiments listed in this TOML file: [[experiment]] with name, size, threads,
-    /// mapping, per_package, repeat, seed, out and parameters, as `parameters = { tasks = 5000 }`;
-    /// [defaults] for all
+    /// mapping, per_package, repeat, seed, out, worklists and parameters, as
+    /// `parameters = { tasks = 5000 }`; [defaults] for all
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = [
             "experiment", "list", "size", "out", "threads", "mapping", "per_package", "repeat",
-            "seed"
+            "seed", "contention", "shuffle", "alpha", "beta", "longest_lifespan"
         ]
     )]
     pub(crate) config: Option<PathBuf>,
@@ -79,6 +80,8 @@ pub(crate) struct ReproduceArgs {
         value_parser = seed
     )]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
 }
 
 /// The size of an experiment.
@@ -141,7 +144,7 @@ fn queue(args: &ReproduceArgs, processors: usize) -> Result<Vec<Queued>, Failure
         }
         None => Setting { mapping: args.mapping.clone(), ..usual.workers(&args.threads) },
     };
-    let usual = Setting { seed: args.seed, ..usual };
+    let usual = Setting { seed: args.seed, worklists: args.conditions.worklists()?, ..usual };
     let queued = |experiment: Experiment| {
         let repeat = args.repeat.unwrap_or(experiment.usual_repeat(usual.scale));
         Queued { experiment, setting: Setting { repeat, ..usual.clone() }, out: args.out.clone() }

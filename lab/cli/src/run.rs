@@ -93,6 +93,7 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
     let pool = build_with(&args.pool, &kept)?;
     let size: Size = args.size.parse().unwrap_or_default();
     let path_file = worklist::check(app, &args.worklist, pool.max_threads())?;
+    let tuning = args.worklist.conditions.tuning(args.worklist.tune)?;
     warn_of_useless_options(app, &args);
     let record = Record::default();
     record.place(args.worklist.pages);
@@ -101,7 +102,9 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
         schedule: args.schedule,
         path: args.path,
         by_hand: args.worklist.by_hand,
-        tuning: args.worklist.tune,
+        tuning,
+        contention: args.worklist.conditions.contention(),
+        shuffled: args.worklist.conditions.shuffled(),
         record: record.clone(),
     };
     let problem = app.prepare(&options).map_err(Failure::usage)?;

@@ -1,5 +1,5 @@
-//! Options and output of `run` about worklists: `--tune`, `--by-hand`, `--pages` and
-//! `--tuner-path`.
+//! Options and output of `run` about worklists: `--tune`, `--by-hand`, `--pages`, `--tuner-path`,
+//! and those of `conditions`.
 
 use std::path::PathBuf;
 
@@ -10,11 +10,9 @@ use sinew::worklist::{Pages, Tuning, mapping_for};
 use sinew_apps::{App, Recorded, Transactions};
 use sinew_console::{Failure, output};
 
+use crate::conditions::{ConditionArgs, WORKLISTS};
 use crate::files::ResultFile;
 use crate::measure::seconds;
-
-/// The heading of the options about worklists.
-const WORKLISTS: &str = "Worklists";
 
 /// Arguments of `run` about worklists.
 #[derive(Debug, Args)]
@@ -34,6 +32,8 @@ pub(crate) struct WorklistArgs {
     /// Write the tuner's steps, epoch by epoch, to this CSV file; needs --tune auto or published
     #[arg(long, help_heading = WORKLISTS, value_name = "FILE")]
     pub(crate) tuner_path: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
 }
 
 /// Checks the options about worklists before anything runs, and opens the file for the path.
@@ -76,7 +76,7 @@ pub(crate) fn warn_of_useless_options(app: &App, args: &WorklistArgs) {
         (args.by_hand, "--by-hand"),
         (args.pages.is_some(), "--pages"),
     ];
-    for (given, option) in options {
+    for (given, option) in options.into_iter().chain(args.conditions.given()) {
         if given && !app.has_worklist {
             output::note(&format!(
                 "sinew-lab: note: {} has no worklist, so {option} changes nothing",
@@ -122,10 +122,11 @@ pub(crate) fn text(
 fn listed(recorded: &Recorded, runs: u64, workers: usize) -> String {
     let a_run = |count: u64| count / runs;
     let mut text = format!(
-        "  worklist  {} commits, {} aborts, {} stalls, {} steals, {} swaps, {} coalesced, {} \
-         words ahead\n",
+        "  worklist  {} commits, {} aborts, {} pauses, {} stalls, {} steals, {} swaps, {} \
+         coalesced, {} words ahead\n",
         a_run(recorded.commits),
         a_run(recorded.aborts),
+        a_run(recorded.pauses),
         a_run(recorded.stalls),
         a_run(recorded.steals),
         a_run(recorded.swaps),

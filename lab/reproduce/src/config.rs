@@ -20,6 +20,10 @@
 //! per_package = 2           # 2 workers on one package, on two, and so on, instead of threads
 //! seed = 7                  # decides the order of the runs
 //! out = "longer"
+//!
+//! [[experiment]]            # for experiments of openskel: what differs from the publication
+//! name = "openskel-path"
+//! worklists = { contention = "backoff", shuffle = false, alpha = 0.2, beta = 0.3 }
 //! ```
 
 use std::fs;
@@ -34,6 +38,7 @@ use crate::experiment::Experiment;
 use crate::failure::Failure;
 use crate::parameters::Values;
 use crate::setting::{Scale, Setting};
+use crate::worklists::WorklistOptions;
 
 /// The default folder of results.
 const OUT: &str = "reproduced";
@@ -69,6 +74,7 @@ struct Conditions {
     repeat: Option<NonZeroUsize>,
     seed: Option<u64>,
     out: Option<PathBuf>,
+    worklists: Option<WorklistOptions>,
 }
 
 /// A run: its name and its parameters, and the [`Conditions`], which are written beside them.
@@ -83,6 +89,7 @@ struct Entry {
     repeat: Option<NonZeroUsize>,
     seed: Option<u64>,
     out: Option<PathBuf>,
+    worklists: Option<WorklistOptions>,
     #[serde(default)]
     parameters: Values,
 }
@@ -136,7 +143,18 @@ impl Entry {
         defaults: &Conditions,
         processors: usize,
     ) -> Result<Queued, String> {
-        let Self { name, size, threads, mapping, per_package, repeat, seed, out, parameters } = self;
+        let Self {
+            name,
+            size,
+            threads,
+            mapping,
+            per_package,
+            repeat,
+            seed,
+            out,
+            worklists,
+            parameters,
+        } = self;
         let complaint = |why: String| format!("experiment {number}: {why}");
         if per_package.is_some() && (threads.is_some() || mapping.is_some()) {
             return Err(complaint(
@@ -170,6 +188,9 @@ impl Entry {
         let repeat =
             repeat.or(defaults.repeat).map_or(experiment.usual_repeat(scale), NonZeroUsize::get);
         let seed = seed.or(defaults.seed).unwrap_or(usual.seed);
+        let [ours, theirs] = [worklists, defaults.worklists].map(Option::unwrap_or_default);
+        let worklists =
+            ours.or(theirs).worklists().map_err(|why| format!("experiment {number}: {why}"))?;
         let out = out.or_else(|| defaults.out.clone()).unwrap_or_else(|| OUT.into());
         let setting = match per_package {
             Some(each) => usual
@@ -182,7 +203,8 @@ impl Entry {
                 Setting { mapping, ..usual.workers(&threads) }
             }
         };
-        Ok(Queued { experiment, setting: Setting { repeat, seed, parameters, ..setting }, out })
+        let setting = Setting { repeat, seed, worklists, parameters, ..setting };
+        Ok(Queued { experiment, setting, out })
     }
 }
 
@@ -277,6 +299,21 @@ mod tests {
         assert_eq!(names, ["70 tasks", "80 tasks"]);
     }
 
+    /// Catches: conditions of worklists that are not read, or replace all those of the defaults.
+    #[test]
+    fn conditions_of_worklists_are_merged_one_by_one() {
+        let text = "
+            [defaults]
+            worklists = { contention = 'backoff', alpha = 0.2 }
+            [[experiment]]
+            name = 'openskel-path'
+            worklists = { alpha = 0.4, beta = 0.3 }";
+        let worklists = parse(text, 2).unwrap()[0].setting.worklists;
+        let words = worklists.to_string();
+        assert!(words.starts_with("contention manager backoff, units shuffled"), "{words}");
+        assert_eq!((worklists.knobs.alpha, worklists.knobs.beta), (0.4, 0.3));
+    }
+
     /// Catches: a file that is misread in silence, and a complaint that does not say where.
     #[test]
     fn what_is_wrong_is_named_in_one_line() {
@@ -308,6 +345,14 @@ mod tests {
                 "it has no parameters",
             ),
             ("[[experiment]]\nname = 'wool-table1'\nparameters = { tasks = 'x' }", "line 3: "),
+            (
+                "[[experiment]]\nname = 'openskel-path'\nworklists = { alpha = 0 }",
+                "experiment 1: alpha is 0",
+            ),
+            (
+                "[[experiment]]\nname = 'openskel-path'\nworklists = { contention = 'polite' }",
+                "`polite` is no contention manager",
+            ),
             ("[defaults]\nseed = -1", "line 2: "),
             (
                 "[[experiment]]\nname = 'plastic-metrics'\nmapping = 'near'",

@@ -22,6 +22,8 @@ pub struct Experiment {
     size: Box<dyn Fn(&Setting) -> String>,
     blocks: Box<Blocks>,
     report: Box<Report>,
+    /// The first words of its report.
+    conditions: Option<fn(&Setting) -> String>,
 }
 
 type Blocks = dyn Fn(&Setting) -> Vec<Block>;
@@ -35,13 +37,24 @@ impl Experiment {
         report: impl Fn(&Results, &Setting) -> Vec<Part> + 'static,
     ) -> Self {
         let size = |setting: &Setting| setting.scale.to_string();
-        let (size, blocks, report) = (Box::new(size), Box::new(blocks), Box::new(report));
-        Self { about, parameters: &[], size, blocks, report }
+        Self {
+            about,
+            parameters: &[],
+            size: Box::new(size),
+            blocks: Box::new(blocks),
+            report: Box::new(report),
+            conditions: None,
+        }
     }
 
     /// The same with these parameters.
     pub(crate) fn with_parameters(self, parameters: &'static [Parameter]) -> Self {
         Self { parameters, ..self }
+    }
+
+    /// The same with conditions that its report says first.
+    pub(crate) fn under(self, conditions: fn(&Setting) -> String) -> Self {
+        Self { conditions: Some(conditions), ..self }
     }
 
     /// The same with more words about the size of its problems than the name of the scale.
@@ -68,7 +81,8 @@ impl Experiment {
     /// Tables, plots and words about the results so far. Missing results are gaps in tables; tables
     /// and plots without any are left out.
     pub fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
-        let mut parts = (self.report)(results, setting);
+        let conditions = self.conditions.iter().map(|words| Part::Words(words(setting)));
+        let mut parts: Vec<Part> = conditions.chain((self.report)(results, setting)).collect();
         parts.retain(|part| match part {
             Part::Words(_) => true,
             Part::Table(table) => !table.is_empty(),

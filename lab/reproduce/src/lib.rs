@@ -27,7 +27,7 @@
 //! |---|---|
 //! | `experiment`, `catalogue` | what an experiment is; all of them |
 //! | [`config`], `parameters` | several experiments, queued from a file; their parameters |
-//! | `setting`, `origin` | under which conditions it is run, and on which machine |
+//! | `setting`, `worklists`, `origin` | under which conditions it is run, and on which machine |
 //! | `runner`, `results`, `statistics` | how it is run, and what may be asked about what came out |
 //! | `report/`, `page` | tables and plots; the whole report as text |
 //! | `folder`, `session` | what lies on disk, and when it is written |
@@ -63,6 +63,7 @@ mod setting;
 pub mod statistics;
 mod thesis;
 mod wool;
+mod worklists;
 
 pub use catalogue::{all, find};
 pub use experiment::{About, Experiment};
@@ -75,3 +76,4 @@ pub use plastic::{PROGRAM, run_program};
 pub use results::{Labels, Metrics, Results, Sample, Which};
 pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};
+pub use worklists::{WorklistOptions, Worklists};

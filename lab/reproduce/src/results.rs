@@ -46,7 +46,8 @@ pub struct Sample {
 }
 
 impl Sample {
-    fn is(&self, which: &Which<'_>) -> bool {
+    /// Whether it has these labels.
+    pub(crate) fn is(&self, which: &Which<'_>) -> bool {
         which.iter().all(|wanted| {
             self.labels.iter().any(|(name, value)| (*name, value.as_str()) == *wanted)
         })

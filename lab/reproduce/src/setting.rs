@@ -8,6 +8,7 @@ use sinew_topology::{CpuSet, Level, Machine, place};
 
 use crate::failure::Failure;
 use crate::parameters::Values;
+use crate::worklists::Worklists;
 
 /// The size of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -40,7 +41,7 @@ impl fmt::Display for Scale {
 }
 
 /// The conditions of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// The size of the problems.
     pub scale: Scale,
@@ -55,14 +56,22 @@ pub struct Setting {
     pub mapping: Option<Mapping>,
     /// Numbers that replace those of the size.
     pub parameters: Values,
+    /// The conditions of experiments with worklists.
+    pub worklists: Worklists,
 }
 
 impl Setting {
     /// Everything at its default, on a machine on which this process may use `processors`.
     pub fn new(scale: Scale, processors: usize) -> Self {
-        let (threads, repeat) = (worker_counts(processors), scale.pick(1, 5, 5));
-        let parameters = Values::default();
-        Self { scale, threads, repeat, seed: 1, mapping: None, parameters }
+        Self {
+            scale,
+            threads: worker_counts(processors),
+            repeat: scale.pick(1, 5, 5),
+            seed: 1,
+            mapping: None,
+            worklists: Worklists::default(),
+            parameters: Values::default(),
+        }
     }
 
     /// The same with these numbers of workers and 1, if there are any.

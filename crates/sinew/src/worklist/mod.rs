@@ -97,7 +97,8 @@
 //!
 //! Source: Luís Fabrício Wanderley Góes, "Automatic Skeleton-Driven Performance Optimizations for
 //! Transactional Memory" (PhD thesis, University of Edinburgh, 2012). Differences: a unit's result
-//! is folded into its worker's own state after its commit, so there is nothing to undo there. A
+//! is folded into its worker's own state after its commit, so there is nothing to undo there. The
+//! last calls for each worker come after the last unit of all of them. A
 //! worker that keeps failing becomes irrevocable after a bounded number of attempts. Workers
 //! without units leave the run. Long lists are distributed in portions. There, lists have no order.
 
@@ -281,8 +282,9 @@ impl<U> Worklist<U> {
 
     /// Sets the options of its transactions, such as the contention manager and the locking. They
     /// are counted at the call site of `how`; by default they are those of [`Transaction::new`], at
-    /// the call site of the run. The list decides what happens after a conflict, so
-    /// [`max_aborts`](Transaction::max_aborts) has no effect.
+    /// the call site of the run. The list decides what happens after a conflict: a worker pauses
+    /// before it repeats a unit if the manager pauses, and becomes irrevocable after 64 failures,
+    /// so [`max_aborts`](Transaction::max_aborts) has no effect. Each attempt has its own age.
     ///
     /// ```
     /// use sinew::stm::{Locking, TVar, Transaction};

@@ -194,9 +194,7 @@ impl<'r, R: Run> RunState<'r, R> {
 
     /// Ends a run: the last calls of the work, and the report.
     pub(super) fn finish(&self, w: &PoolWorker) -> Report<R::Local> {
-        let mut locals: Vec<_> =
-            self.slots.iter().filter_map(|slot| slot.local.lock().take()).collect();
-        locals.iter_mut().for_each(|local| self.run.finish(local));
+        let locals = self.finish_locals(w);
         let mut report = Report::of(
             &self.slots.iter().map(|slot| &slot.tally),
             locals,
@@ -204,6 +202,19 @@ impl<'r, R: Run> RunState<'r, R> {
         );
         report.cancelled = self.is_cancelled();
         report
+    }
+
+    /// Makes the last calls for each worker's local value, on as many workers as are free.
+    fn finish_locals(&self, w: &PoolWorker) -> Vec<R::Local> {
+        let mut locals: Vec<_> =
+            self.slots.iter().filter_map(|slot| slot.local.lock().take()).collect();
+        if let Some((first, others)) = locals.split_first_mut() {
+            w.scope(|s| {
+                others.iter_mut().for_each(|local| s.spawn(move |_| self.run.finish(local)));
+                self.run.finish(first);
+            });
+        }
+        locals
     }
 
     /// Ends the operation. Waiting units leave the control's total; the next run counts them again.

@@ -16,6 +16,7 @@ pub(super) struct Tally {
     pub(super) steals: Counter,
     pub(super) stolen: Counter,
     pub(super) swaps: Counter,
+    pub(super) pauses: Counter,
     pub(super) coalesced: Counter,
     pub(super) added: Counter,
     pub(super) favoured: Counter,
@@ -57,6 +58,8 @@ pub struct Report<L = ()> {
     pub stolen: u64,
     /// Units swapped for another unit after aborts.
     pub swaps: u64,
+    /// Pauses after failed attempts, under a contention manager that pauses.
+    pub pauses: u64,
     /// Transactions that committed two units.
     pub coalesced: u64,
     /// Units that units added.
@@ -101,6 +104,7 @@ impl<L> Report<L> {
             steals: sum(|t| &t.steals),
             stolen: sum(|t| &t.stolen),
             swaps: sum(|t| &t.swaps),
+            pauses: sum(|t| &t.pauses),
             coalesced: sum(|t| &t.coalesced),
             added: sum(|t| &t.added),
             favoured: sum(|t| &t.favoured),
@@ -117,8 +121,10 @@ impl<L> Report<L> {
 
     /// The same without locals, for an error, which does not name their type.
     pub(super) fn without_locals(self) -> Box<Report> {
-        let Self { commits, aborts, waits, stalls, steals, stolen, swaps, coalesced, .. } = self;
-        let Self { added, favoured, ahead, words_ahead, cancelled, elapsed, tuning, .. } = self;
+        let Self { commits, aborts, waits, stalls, steals, stolen, swaps, pauses, .. } = self;
+        let Self {
+            coalesced, added, favoured, ahead, words_ahead, cancelled, elapsed, tuning, ..
+        } = self;
         let Self { touches, settings, path, .. } = self;
         Box::new(Report {
             locals: Vec::new(),
@@ -129,6 +135,7 @@ impl<L> Report<L> {
             steals,
             stolen,
             swaps,
+            pauses,
             coalesced,
             added,
             favoured,

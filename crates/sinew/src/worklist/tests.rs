@@ -1,5 +1,6 @@
 //! Whole runs, with real threads.
 
+mod local;
 mod order;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use sinew_core::Pool;
-use sinew_stm::{TArray, TQueue, TVar};
+use sinew_stm::{ContentionManager, TArray, TQueue, TVar};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
@@ -228,6 +229,29 @@ fn a_tuner_is_fed_with_what_all_workers_count() {
     }
 }
 
+/// Catches: a worker that pauses under a manager that restarts at once, and one that does not under
+/// a manager that pauses.
+#[test]
+fn the_contention_manager_decides_whether_a_worker_pauses() {
+    let pool = pool();
+    let report = |manager| {
+        let failed: Vec<AtomicUsize> = (0..50).map(|_| AtomicUsize::new(0)).collect();
+        let how = Transaction::new().manager(manager);
+        let mut list = (0..failed.len()).collect::<Worklist<usize>>().transactions(how);
+        pool.run(|_| {
+            list.run(|tx, &unit| {
+                let before = failed[unit].fetch_add(1, Ordering::Relaxed);
+                if before < 3 { tx.restart() } else { Ok(()) }
+            })
+        })
+        .unwrap()
+    };
+    for (manager, pauses) in [(ContentionManager::Suicide, 0), (ContentionManager::Backoff, 150)] {
+        let report = report(manager);
+        assert_eq!((report.aborts, report.pauses), (150, pauses), "{manager}");
+    }
+}
+
 /// Catches: a worker's function that is called for each unit, never, or twice; and one that sees
 /// another worker's state.
 #[test]
@@ -250,6 +274,7 @@ fn what_a_worker_keeps_is_begun_updated_and_ended_once() {
             &self,
             _: &mut Tx<'tx, 'env>,
             unit: &u64,
+            _: &mut u64,
             _: &mut More<u64>,
         ) -> TxResult<u64> {
             Ok(*unit)
@@ -463,14 +488,15 @@ fn what_goes_wrong_in_a_helper_changes_nothing() {
         type Value = Vec<Wild>;
         type Local = u64;
 
-        fn init(&self, _: usize) -> u64 {
-            IS_HELPER.set(false);
+        fn init(&self, slot: usize) -> u64 {
+            IS_HELPER.set(slot > 0);
             0
         }
         fn process<'tx>(
             &self,
             tx: &mut Tx<'tx, 'env>,
             unit: &Vec<usize>,
+            _: &mut u64,
             more: &mut More<Vec<usize>>,
         ) -> TxResult<Vec<Wild>> {
             let mut made = Vec::new();

@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 
 use sinew_policy::worklist::helpers;
-use sinew_stm::{Change, Prefetch, Transaction, Tx, TxResult, Unfinished};
+use sinew_stm::{Change, Prefetch, PrefetchEnd, Transaction, Tx, TxResult, Unfinished};
 
 use super::footprint::Footprint;
 
@@ -37,6 +37,7 @@ use super::footprint::Footprint;
 ///         &self,
 ///         tx: &mut Tx<'tx, 'env>,
 ///         amount: &u64,
+///         _: &mut u64,
 ///         _: &mut More<u64>,
 ///     ) -> TxResult<()> {
 ///         self.balance.modify(tx, |balance| balance + amount)
@@ -60,15 +61,20 @@ pub trait Work<'env>: Sync {
     type Unit: Send + Sync;
     /// The result of a unit, for [`fold`](Self::fold).
     type Value;
-    /// The local value of a worker.
+    /// The local value of a worker: memory that its units reuse, and what they have counted.
     type Local: Send;
 
     /// Makes the local value of a worker, before its first unit of a run. `worker` is its number,
-    /// below the number of workers of the pool.
+    /// below the number of workers of the pool. A helper has a value of its own, with its own
+    /// number; it is dropped without [`update`](Self::update) and [`destroy`](Self::destroy).
     fn init(&self, worker: usize) -> Self::Local;
 
     /// Runs one unit, in a transaction that may contain another unit. Units added to `more` enter
     /// the list after the commit.
+    ///
+    /// No other thread has `local` meanwhile. An attempt that fails leaves it as it is then: only
+    /// variables are rolled back. So it is for memory that each attempt fills anew; what must
+    /// happen once for each unit belongs into [`fold`](Self::fold).
     ///
     /// # Errors
     ///
@@ -78,6 +84,7 @@ pub trait Work<'env>: Sync {
         &self,
         tx: &mut Tx<'tx, 'env>,
         unit: &Self::Unit,
+        local: &mut Self::Local,
         more: &mut More<Self::Unit>,
     ) -> TxResult<Self::Value>;
 
@@ -85,7 +92,8 @@ pub trait Work<'env>: Sync {
     /// has no effect.
     fn fold(&self, local: &mut Self::Local, value: Self::Value);
 
-    /// Called once for each worker after the last unit, in a transaction.
+    /// Called once for each worker after the last unit, in a transaction. Workers of the pool that
+    /// are free make these calls at the same time.
     ///
     /// # Errors
     ///
@@ -147,6 +155,25 @@ pub(super) struct AttemptOptions {
     pub(super) favoured: bool,
 }
 
+/// A function that makes one attempt of a unit.
+pub(super) trait OneByOne<R: Run + ?Sized>:
+    Fn(&R::Unit, &mut R::Local, &mut More<R::Unit>) -> Result<R::Value, Failure>
+{
+}
+
+impl<R: Run + ?Sized, F> OneByOne<R> for F where
+    F: Fn(&R::Unit, &mut R::Local, &mut More<R::Unit>) -> Result<R::Value, Failure>
+{
+}
+
+/// The local value of a helper, and the helper's slot.
+#[derive(Debug)]
+pub(super) struct HelperLocal<L> {
+    pub(super) slot: usize,
+    /// `None` before the first unit, and after one that panicked, which may have left half a value.
+    pub(super) value: Option<L>,
+}
+
 /// The work of a run: transactions, or plain functions.
 pub(super) trait Run: Sync {
     type Unit: Send + Sync;
@@ -158,24 +185,35 @@ pub(super) trait Run: Sync {
     fn is_watched(&self) -> bool {
         false
     }
+    /// Whether a worker pauses between two attempts.
+    fn pauses(&self) -> bool {
+        false
+    }
     /// A function that runs units one by one, each as one attempt that is not reported. A failure
-    /// has no effect; the caller then drops the units in `more`.
-    fn one_by_one(
-        &self,
-    ) -> impl Fn(&Self::Unit, &mut More<Self::Unit>) -> Result<Self::Value, Failure>;
+    /// has no effect but on the local value; the caller then drops the units in `more`.
+    fn one_by_one(&self) -> impl OneByOne<Self>;
     /// Runs the first unit, or both in one transaction, and pushes a value for each unit that was
-    /// run. A failure has no effect; the caller then drops what is in `values` and `more`.
+    /// run. A failure has no effect but on the local value; the caller then drops what is in
+    /// `values` and `more`.
     fn attempt(
         &self,
         units: [Option<&Self::Unit>; 2],
+        local: &mut Self::Local,
         values: &mut Vec<Self::Value>,
         more: &mut More<Self::Unit>,
         options: AttemptOptions,
     ) -> Result<(), Failure>;
     fn fold(&self, local: &mut Self::Local, value: Self::Value);
     fn finish(&self, local: &mut Self::Local);
-    /// Runs a unit ahead of its worker, without effect. Returns how many words were read.
-    fn run_ahead(&self, unit: &Self::Unit, lifespan: u32, stopped: &dyn Fn() -> bool) -> u64;
+    /// Runs a unit ahead of its worker, without effect but on the helper's local value. Returns how
+    /// many words were read.
+    fn run_ahead(
+        &self,
+        unit: &Self::Unit,
+        local: &mut HelperLocal<Self::Local>,
+        lifespan: u32,
+        stopped: &dyn Fn() -> bool,
+    ) -> u64;
 }
 
 /// Units as transactions.
@@ -200,18 +238,23 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         self.footprint.is_some()
     }
 
+    fn pauses(&self) -> bool {
+        self.how.contention_manager().pauses()
+    }
+
     #[inline]
-    fn one_by_one(&self) -> impl Fn(&W::Unit, &mut More<W::Unit>) -> Result<W::Value, Failure> {
+    fn one_by_one(&self) -> impl OneByOne<Self> {
         // Copies, which the compiler keeps in registers from one unit to the next.
         let Self { work, how, .. } = *self;
-        move |unit, more| {
-            how.attempt_or_wait(|tx| work.process(tx, unit, more)).map_err(Failure::from)
+        move |unit: &W::Unit, local: &mut W::Local, more: &mut More<W::Unit>| {
+            how.attempt_or_wait(|tx| work.process(tx, unit, local, more)).map_err(Failure::from)
         }
     }
 
     fn attempt(
         &self,
         [mut next, mut after]: [Option<&W::Unit>; 2],
+        local: &mut W::Local,
         values: &mut Vec<W::Value>,
         more: &mut More<W::Unit>,
         options: AttemptOptions,
@@ -220,7 +263,7 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         let mut second_waits = false;
         let attempt = how.attempt_or_wait(|tx| {
             while let Some(unit) = next {
-                match self.work.process(tx, unit, more) {
+                match self.work.process(tx, unit, local, more) {
                     Ok(value) => values.push(value),
                     // Here it sees the writes of the first unit, and would wait for that one's
                     // reads as well. Alone it may not have to wait.
@@ -252,10 +295,22 @@ impl<'env, W: Work<'env>> Run for Transactional<'_, 'env, W> {
         self.work.destroy(local);
     }
 
-    fn run_ahead(&self, unit: &W::Unit, lifespan: u32, stopped: &dyn Fn() -> bool) -> u64 {
+    fn run_ahead(
+        &self,
+        unit: &W::Unit,
+        local: &mut HelperLocal<W::Local>,
+        lifespan: u32,
+        stopped: &dyn Fn() -> bool,
+    ) -> u64 {
         let ahead = Prefetch::new(lifespan).buffer(helpers::BUFFER).stopped_by(stopped);
+        let value = local.value.get_or_insert_with(|| self.work.init(local.slot));
         // The unit's values are dropped inside, because their drop may panic like the unit.
-        ahead.run(|tx| self.work.process(tx, unit, &mut More(Vec::new())).map(drop)).words_read
+        let run =
+            ahead.run(|tx| self.work.process(tx, unit, value, &mut More(Vec::new())).map(drop));
+        if run.ended == PrefetchEnd::Panicked {
+            local.value = None;
+        }
+        run.words_read
     }
 }
 
@@ -287,7 +342,13 @@ where
         L::default()
     }
 
-    fn process<'tx>(&self, tx: &mut Tx<'tx, 'env>, unit: &U, more: &mut More<U>) -> TxResult<V> {
+    fn process<'tx>(
+        &self,
+        tx: &mut Tx<'tx, 'env>,
+        unit: &U,
+        _local: &mut L,
+        more: &mut More<U>,
+    ) -> TxResult<V> {
         (self.process)(tx, unit, more)
     }
 
@@ -321,13 +382,14 @@ where
     }
 
     #[inline]
-    fn one_by_one(&self) -> impl Fn(&U, &mut More<U>) -> Result<V, Failure> {
-        |unit, more| Ok((self.0.process)(unit, more))
+    fn one_by_one(&self) -> impl OneByOne<Self> {
+        |unit: &U, _: &mut L, more: &mut More<U>| Ok((self.0.process)(unit, more))
     }
 
     fn attempt(
         &self,
         units: [Option<&U>; 2],
+        _local: &mut L,
         values: &mut Vec<V>,
         more: &mut More<U>,
         _options: AttemptOptions,
@@ -342,7 +404,13 @@ where
 
     fn finish(&self, _local: &mut L) {}
 
-    fn run_ahead(&self, _unit: &U, _lifespan: u32, _stopped: &dyn Fn() -> bool) -> u64 {
+    fn run_ahead(
+        &self,
+        _unit: &U,
+        _local: &mut HelperLocal<L>,
+        _lifespan: u32,
+        _stopped: &dyn Fn() -> bool,
+    ) -> u64 {
         0
     }
 }

@@ -60,6 +60,7 @@ fn what_workers_keep_is_written_although_units_wait() {
             &self,
             tx: &mut Tx<'tx, 'env>,
             unit: &u64,
+            _: &mut u64,
             more: &mut More<u64>,
         ) -> TxResult<()> {
             if *unit < 5 {

@@ -1,7 +1,7 @@
 //! The version by hand: two queues, and three transactions a packet.
 
 use sinew::Worker;
-use sinew::stm::{TQueue, atomically};
+use sinew::stm::{TQueue, Transaction, atomically};
 
 use super::detector::Findings;
 use super::reassembly::{Fragments, Reassembly};
@@ -15,13 +15,16 @@ pub(super) struct ByHand {
     reassembly: Reassembly,
     /// Complete flows.
     complete: TQueue<Fragments>,
+    how: Transaction,
 }
 
 impl ByHand {
     pub(super) fn new(intruder: &Intruder) -> Self {
         let captured = TQueue::new();
-        intruder.indices().for_each(|index| atomically(|tx| captured.push(tx, index)));
-        Self { captured, reassembly: intruder.reassembly(), complete: TQueue::new() }
+        let indices = intruder.lists.ordered(intruder.indices());
+        indices.into_iter().for_each(|index| atomically(|tx| captured.push(tx, index)));
+        let (reassembly, how) = (intruder.reassembly(), intruder.lists.transaction());
+        Self { captured, reassembly, complete: TQueue::new(), how }
     }
 
     pub(super) fn run(&self, worker: &Worker, intruder: &Intruder) -> Verdict {
@@ -34,7 +37,7 @@ impl ByHand {
     /// A worker that completes a flow then looks for a complete flow, so none is left at the end.
     fn detect(&self, intruder: &Intruder) -> Findings {
         let mut inspector = intruder.inspector();
-        while let Some(index) = atomically(|tx| self.captured.pop(tx)) {
+        while let Some(index) = self.how.atomically(|tx| self.captured.pop(tx)) {
             self.decode(intruder, index);
             if let Some(mut fragments) = self.next_complete() {
                 inspector.inspect(&mut fragments);
@@ -45,7 +48,7 @@ impl ByHand {
 
     fn decode(&self, intruder: &Intruder, index: u32) {
         let packet = intruder.packet(index);
-        atomically(|tx| match self.reassembly.enter(tx, index, packet)? {
+        self.how.atomically(|tx| match self.reassembly.enter(tx, index, packet)? {
             Some(complete) => self.complete.push(tx, complete),
             None => Ok(()),
         });
@@ -53,7 +56,7 @@ impl ByHand {
 
     /// The fragments of a flow that is complete, if there is one.
     fn next_complete(&self) -> Option<Vec<u32>> {
-        atomically(|tx| {
+        self.how.atomically(|tx| {
             let complete = self.complete.pop(tx)?;
             complete.map(|complete| self.reassembly.packets(tx, complete)).transpose()
         })

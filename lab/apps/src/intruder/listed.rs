@@ -18,7 +18,7 @@ impl Listed {
     pub(super) fn new(intruder: &Intruder) -> Self {
         let mut captured = intruder.lists.list();
         // A list is emptied from its end.
-        captured.extend(intruder.indices().rev());
+        captured.extend(intruder.lists.ordered(intruder.indices()).into_iter().rev());
         Self { captured, reassembly: intruder.reassembly() }
     }
 
@@ -49,6 +49,7 @@ impl<'env> Work<'env> for Detection<'env> {
         &self,
         tx: &mut Tx<'tx, 'env>,
         &index: &u32,
+        _local: &mut Inspector<'env>,
         _more: &mut More<u32>,
     ) -> TxResult<Option<Vec<u32>>> {
         let complete = self.reassembly.enter(tx, index, self.intruder.packet(index))?;

@@ -5,7 +5,7 @@
 //! many points have changed, as in the program of the suite.
 
 use sinew::Worker;
-use sinew_stm::{TVar, atomically};
+use sinew_stm::{TVar, Transaction};
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use super::points::Points;
@@ -23,13 +23,15 @@ struct Team<'p> {
     /// The first unclaimed point.
     next: TVar<usize>,
     shared: Shared,
+    how: Transaction,
 }
 
 pub(super) fn solve(kmeans: &KMeans, worker: &Worker) -> Clusters {
     let points = &kmeans.points;
     let members = points.iter().map(|_| AtomicUsize::new(usize::MAX)).collect();
     let shared = Shared::zero(&points.select(&kmeans.seeds));
-    let team = Team { points, members, next: TVar::new(0), shared };
+    let how = kmeans.lists.transaction();
+    let team = Team { points, members, next: TVar::new(0), shared, how };
     kmeans.settle(|centers| {
         team.next.store(0);
         worker.scope(|scope| {
@@ -45,7 +47,7 @@ impl Team<'_> {
     fn work(&self, centers: &Points) {
         let mut changed = 0;
         loop {
-            let start = atomically(|tx| {
+            let start = self.how.atomically(|tx| {
                 let start = self.next.get(tx)?;
                 self.next.set(tx, start + CHUNK)?;
                 Ok(start)
@@ -56,14 +58,14 @@ impl Team<'_> {
             let claimed = start..self.points.len().min(start + CHUNK);
             changed += claimed.map(|at| self.put(at, centers)).sum::<u64>();
         }
-        atomically(|tx| self.shared.count_changed(tx, changed));
+        self.how.atomically(|tx| self.shared.count_changed(tx, changed));
     }
 
     /// Puts a point with its nearest centre; returns 1 if that is another than before.
     fn put(&self, at: usize, centers: &Points) -> u64 {
         let point = self.points.get(at);
         let cluster = centers.nearest(point);
-        atomically(|tx| self.shared.add(tx, cluster, point));
+        self.how.atomically(|tx| self.shared.add(tx, cluster, point));
         // Relaxed: a point is claimed by one worker a step, and the scope's end lies between two
         // steps.
         let before = self.members[at].load(Ordering::Relaxed);

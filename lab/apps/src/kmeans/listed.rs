@@ -22,8 +22,9 @@ pub(super) fn solve(kmeans: &KMeans) -> Clusters {
     let members: Vec<AtomicUsize> = points.iter().map(|_| AtomicUsize::new(usize::MAX)).collect();
     let shared = Shared::zero(&points.select(&kmeans.seeds));
     let mut list = kmeans.lists.list();
+    let order = kmeans.lists.ordered(0..points.len());
     kmeans.settle(|centers| {
-        list.extend(0..points.len());
+        list.extend(order.iter().copied());
         let step = Step { points, centers, members: &members, shared: &shared };
         kmeans.lists.run(&mut list, &step);
         shared.take()
@@ -45,6 +46,7 @@ impl<'env> Work<'env> for Step<'env> {
         &self,
         tx: &mut Tx<'tx, 'env>,
         at: &usize,
+        _: &mut u64,
         _: &mut More<usize>,
     ) -> TxResult<(usize, usize)> {
         let point = self.points.get(*at);

@@ -20,12 +20,15 @@ struct Team<'p> {
     /// The paths that no worker has begun.
     queue: TQueue<usize>,
     found: Mutex<Found>,
+    how: Transaction,
 }
 
 pub(super) fn solve(labyrinth: &Labyrinth, worker: &Worker, board: &Board) -> Paths {
     let queue = TQueue::new();
-    atomically(|tx| labyrinth.order.iter().try_for_each(|at| queue.push(tx, *at)));
-    let team = Team { labyrinth, board, queue, found: Mutex::new(Vec::new()) };
+    let order = labyrinth.lists.ordered(labyrinth.order.iter().copied());
+    atomically(|tx| order.iter().try_for_each(|at| queue.push(tx, *at)));
+    let how = labyrinth.lists.transaction();
+    let team = Team { labyrinth, board, queue, found: Mutex::new(Vec::new()), how };
     worker.scope(|scope| {
         for _ in 0..worker.max_threads() {
             scope.spawn(|_| team.work());
@@ -40,7 +43,7 @@ impl Team<'_> {
     fn work(&self) {
         let mut sketch = Sketch::new(self.labyrinth.maze.shape);
         let mut found = Found::new();
-        while let Some(at) = atomically(|tx| self.queue.pop(tx)) {
+        while let Some(at) = self.how.atomically(|tx| self.queue.pop(tx)) {
             let path = self.lay(&mut sketch, self.labyrinth.ends[at]);
             path.iter().for_each(|path| self.board.map.enter(path));
             found.push((at, path));
@@ -51,9 +54,8 @@ impl Team<'_> {
     /// Lays a path in one transaction, which is repeated at once: each repetition follows another's
     /// path, so they are not many.
     fn lay(&self, sketch: &mut Sketch, ends: [u32; 2]) -> Option<Path> {
-        let laying = Transaction::new();
         loop {
-            if let Ok(path) = laying.attempt(|tx| self.board.lay(tx, sketch, ends)) {
+            if let Ok(path) = self.how.attempt(|tx| self.board.lay(tx, sketch, ends)) {
                 return path;
             }
         }

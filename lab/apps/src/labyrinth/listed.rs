@@ -2,7 +2,6 @@
 
 use sinew::worklist::{More, Work};
 use sinew_stm::{Tx, TxResult};
-use sinew_sync::lock::Mutex;
 
 use super::Labyrinth;
 use super::board::Board;
@@ -13,8 +12,13 @@ use super::paths::Paths;
 struct Laying<'env> {
     labyrinth: &'env Labyrinth,
     board: &'env Board,
-    /// Unused sketches: at most as many as there were workers and helpers at once.
-    spare: Mutex<Vec<Sketch>>,
+}
+
+/// The local value of a worker.
+struct Local {
+    /// Filled anew by each attempt.
+    sketch: Sketch,
+    found: Vec<(usize, Option<Path>)>,
 }
 
 pub(super) fn solve(labyrinth: &Labyrinth, board: &Board) -> Paths {
@@ -24,44 +28,38 @@ pub(super) fn solve(labyrinth: &Labyrinth, board: &Board) -> Paths {
     }
     let mut list = labyrinth.lists.list();
     // A list is emptied from its end.
-    list.extend(labyrinth.order.iter().rev().copied());
-    let laying = Laying { labyrinth, board, spare: Mutex::default() };
+    let order = labyrinth.lists.ordered(labyrinth.order.iter().copied());
+    list.extend(order.into_iter().rev());
+    let laying = Laying { labyrinth, board };
     let report = labyrinth.lists.run(&mut list, &laying);
-    report.locals.into_iter().flatten().for_each(|(at, path)| paths.put(at, path));
+    let found = report.locals.into_iter().flat_map(|local| local.found);
+    found.for_each(|(at, path)| paths.put(at, path));
     paths
-}
-
-impl Laying<'_> {
-    fn sketch(&self) -> Sketch {
-        let spare = self.spare.lock().pop();
-        spare.unwrap_or_else(|| Sketch::new(self.labyrinth.maze.shape))
-    }
 }
 
 impl<'env> Work<'env> for Laying<'env> {
     type Unit = usize;
     /// The number of the path, and the path if one exists.
     type Value = (usize, Option<Path>);
-    type Local = Vec<(usize, Option<Path>)>;
+    type Local = Local;
 
-    fn init(&self, _worker: usize) -> Self::Local {
-        Vec::new()
+    fn init(&self, _worker: usize) -> Local {
+        Local { sketch: Sketch::new(self.labyrinth.maze.shape), found: Vec::new() }
     }
 
     fn process<'tx>(
         &self,
         tx: &mut Tx<'tx, 'env>,
         at: &usize,
+        local: &mut Local,
         _: &mut More<usize>,
     ) -> TxResult<Self::Value> {
-        let mut sketch = self.sketch();
-        let path = self.board.lay(tx, &mut sketch, self.labyrinth.ends[*at]);
-        self.spare.lock().push(sketch);
-        Ok((*at, path?))
+        let path = self.board.lay(tx, &mut local.sketch, self.labyrinth.ends[*at])?;
+        Ok((*at, path))
     }
 
-    fn fold(&self, found: &mut Self::Local, (at, path): Self::Value) {
+    fn fold(&self, local: &mut Local, (at, path): Self::Value) {
         path.iter().for_each(|path| self.board.map.enter(path));
-        found.push((at, path));
+        local.found.push((at, path));
     }
 }

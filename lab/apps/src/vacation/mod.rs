@@ -24,7 +24,7 @@ mod tables;
 use std::fmt;
 
 use sinew::Worker;
-use sinew::stm::{Tx, TxResult, atomically};
+use sinew::stm::{Tx, TxResult};
 use sinew::worklist::{More, Work, Worklist};
 
 use crate::app::App;
@@ -157,10 +157,11 @@ impl Vacation {
 
     fn by_hand(&self, worker: &Worker, shared: &Shared) -> Tally {
         let workers = worker.max_threads();
+        let how = self.lists.transaction();
         let client = |member| {
             let own = share(self.plan.sessions as usize, member, workers);
             let hold =
-                |number| atomically(|tx| self.plan.hold(&mut shared.access(tx), number as u32));
+                |number| how.atomically(|tx| self.plan.hold(&mut shared.access(tx), number as u32));
             own.map(hold).fold(Tally::default(), Tally::and)
         };
         on_each_worker(worker, client).into_iter().fold(Tally::default(), Tally::and)
@@ -191,6 +192,7 @@ impl<'env> Work<'env> for Agency<'env> {
         &self,
         tx: &mut Tx<'tx, 'env>,
         &number: &u32,
+        _local: &mut Tally,
         _more: &mut More<u32>,
     ) -> TxResult<Tally> {
         self.plan.hold(&mut self.shared.access(tx), number)
@@ -215,7 +217,7 @@ impl Solve for Vacation {
 
     fn parallel_input(&self) -> Input {
         let mut sessions = self.lists.list();
-        sessions.extend(self.numbers().filter(|_| !self.by_hand));
+        sessions.extend(self.lists.ordered(self.numbers().filter(|_| !self.by_hand)));
         let shared = Shared::new(self.plan.records(), self.plan.sessions as usize);
         Input { shared, sessions, ..Input::default() }
     }

@@ -6,7 +6,7 @@
 //! continues with the new triangles.
 
 use sinew::Worker;
-use sinew_stm::{THeap, atomically};
+use sinew_stm::{THeap, Transaction, atomically};
 
 use super::cavity::Cavity;
 use super::domain::Domain;
@@ -28,21 +28,22 @@ pub(super) fn refine_all(
     mesh: &Shared,
     domain: &Domain,
     heap: &THeap<Bad>,
+    how: Transaction,
 ) -> u64 {
-    on_each_worker(worker, |_| work_off(mesh, domain, heap)).into_iter().sum()
+    on_each_worker(worker, |_| work_off(mesh, domain, heap, how)).into_iter().sum()
 }
 
 /// One worker's part.
-fn work_off(mesh: &Shared, domain: &Domain, heap: &THeap<Bad>) -> u64 {
+fn work_off(mesh: &Shared, domain: &Domain, heap: &THeap<Bad>, how: Transaction) -> u64 {
     let (mut cavity, mut added, mut refused) = (Cavity::default(), Vec::new(), 0);
-    while let Some(bad) = atomically(|tx| heap.pop(tx)) {
-        let outcome = atomically(|tx| {
+    while let Some(bad) = how.atomically(|tx| heap.pop(tx)) {
+        let outcome = how.atomically(|tx| {
             added.clear();
             refine(&mut Inside { tx, mesh }, domain, &mut cavity, bad, |bad| added.push(bad))
         });
         refused += u64::from(outcome == Outcome::Refused);
         if !added.is_empty() {
-            atomically(|tx| added.iter().try_for_each(|bad| heap.push(tx, *bad)));
+            how.atomically(|tx| added.iter().try_for_each(|bad| heap.push(tx, *bad)));
         }
     }
     refused

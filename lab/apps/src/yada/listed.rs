@@ -1,8 +1,6 @@
 //! Bad triangles as the units of a worklist: each is made better in one transaction, and what is
 //! bad then is added.
 
-use std::cell::Cell;
-
 use sinew::worklist::{More, Work};
 use sinew_stm::{Tx, TxResult};
 
@@ -21,7 +19,7 @@ pub(super) fn refine_all(mesh: &Shared, domain: &Domain, bad: Vec<Bad>, lists: &
     let mut list = lists.list();
     list.extend(bad);
     let report = lists.run(&mut list, &Refinement { mesh, domain });
-    report.locals.iter().sum()
+    report.locals.iter().map(|local| local.refused).sum()
 }
 
 struct Refinement<'a> {
@@ -29,35 +27,36 @@ struct Refinement<'a> {
     domain: &'a Domain,
 }
 
-thread_local! {
-    /// The hole of the last unit, whose vectors have grown. A helper has its own.
-    static CAVITY: Cell<Cavity> = Cell::default();
+/// The local value of a worker.
+#[derive(Default)]
+struct Local {
+    /// The hole of the last unit, whose vectors have grown.
+    cavity: Cavity,
+    /// Refused triangles.
+    refused: u64,
 }
 
 impl<'env> Work<'env> for Refinement<'env> {
     type Unit = Bad;
     type Value = Outcome;
-    /// Refused triangles.
-    type Local = u64;
+    type Local = Local;
 
-    fn init(&self, _worker: usize) -> u64 {
-        0
+    fn init(&self, _worker: usize) -> Local {
+        Local::default()
     }
 
     fn process<'tx>(
         &self,
         tx: &mut Tx<'tx, 'env>,
         bad: &Bad,
+        local: &mut Local,
         more: &mut More<Bad>,
     ) -> TxResult<Outcome> {
-        let mut cavity = CAVITY.take();
         let mut inside = Inside { tx, mesh: self.mesh };
-        let outcome = refine(&mut inside, self.domain, &mut cavity, *bad, |bad| more.push(bad));
-        CAVITY.set(cavity);
-        outcome
+        refine(&mut inside, self.domain, &mut local.cavity, *bad, |bad| more.push(bad))
     }
 
-    fn fold(&self, refused: &mut u64, outcome: Outcome) {
-        *refused += u64::from(outcome == Outcome::Refused);
+    fn fold(&self, local: &mut Local, outcome: Outcome) {
+        local.refused += u64::from(outcome == Outcome::Refused);
     }
 }

@@ -227,7 +227,13 @@ impl Solve for Yada {
     fn parallel(&self, worker: &Worker, input: Start) -> Refined {
         let (shared, refused) = match input {
             Start::ByHand(shared, heap) => {
-                let refused = by_hand::refine_all(worker, &shared, &self.domain, &heap);
+                let refused = by_hand::refine_all(
+                    worker,
+                    &shared,
+                    &self.domain,
+                    &heap,
+                    self.lists.transaction(),
+                );
                 (shared, refused)
             }
             Start::Shared(shared, bad) => {

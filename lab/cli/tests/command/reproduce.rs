@@ -359,7 +359,7 @@ fn an_oracle_searches_and_compares_again() {
     assert_eq!(json["search"].as_array().map(Vec::len), Some(8 + 8), "{json}");
     let again = json["again"].as_array().unwrap();
     for what in [
-        "oracle",
+        "best of the search",
         "tuned",
         "tuned, accepted baseline",
         "tuned, by throughput",
@@ -372,13 +372,16 @@ fn an_oracle_searches_and_compares_again() {
             .find(|row| row["what"] == what)
             .unwrap_or_else(|| panic!("no {what} in {json}"));
         assert!(
-            row["of_oracle"].as_f64() > Some(0.0) && row["median_s"].as_f64() > Some(0.0),
+            row["of_best"].as_f64() > Some(0.0) && row["median_s"].as_f64() > Some(0.0),
             "{row}"
         );
     }
     let samples = fs::read_to_string(out.path().join("kmeans/samples.csv")).unwrap();
     assert_eq!(
-        samples.lines().filter(|line| line.contains(",oracle,") && line.contains("wall_s")).count(),
+        samples
+            .lines()
+            .filter(|line| line.contains("best of the search") && line.contains("wall_s"))
+            .count(),
         10
     );
     assert_eq!(meta(&out.path().join("kmeans"))["finished"], true);

@@ -11,12 +11,14 @@ use sinew::{Mapping as PoolMapping, Pool};
 use sinew_apps::{Options, Record, Recorded};
 use sinew_policy::worklist::helpers::helpers;
 use sinew_policy::worklist::{Choice, Mapping, Pages, Settings};
-use sinew_topology::Machine;
+use sinew_topology::{CacheCounters, CacheCounts, Machine};
 
+use super::ended;
 use crate::common::Subject;
 use crate::common::place::mapping as requested;
 use crate::failure::Failure;
 use crate::results::Metrics;
+use crate::worklists::Worklists;
 
 /// The way an application is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,6 +108,13 @@ pub(crate) fn tuning_cost(
     })
 }
 
+/// The options of an application of this size.
+fn options(size: &str, worklists: Worklists) -> Options {
+    let Worklists { contention, shuffled, .. } = worklists;
+    let size = size.parse().unwrap_or_default();
+    Options { size, contention: Some(contention), shuffled, ..Options::default() }
+}
+
 /// An application and its input. Clones share both.
 #[derive(Clone)]
 pub(crate) struct Bench {
@@ -119,11 +128,13 @@ impl Bench {
     /// # Errors
     ///
     /// If there is no such application, size or file.
-    pub(crate) fn listed(app: &str, size: &str, path: Option<PathBuf>) -> Result<Self, Failure> {
-        Self::prepare(
-            app,
-            &Options { size: size.parse().unwrap_or_default(), path, ..Options::default() },
-        )
+    pub(crate) fn listed(
+        app: &str,
+        size: &str,
+        path: Option<PathBuf>,
+        worklists: Worklists,
+    ) -> Result<Self, Failure> {
+        Self::prepare(app, &Options { path, ..options(size, worklists) })
     }
 
     /// Makes the input of the version that is written by hand.
@@ -131,9 +142,8 @@ impl Bench {
     /// # Errors
     ///
     /// As [`listed`](Self::listed).
-    pub(crate) fn by_hand(app: &str, size: &str) -> Result<Self, Failure> {
-        let size = size.parse().unwrap_or_default();
-        Self::prepare(app, &Options { size, by_hand: true, ..Options::default() })
+    pub(crate) fn by_hand(app: &str, size: &str, worklists: Worklists) -> Result<Self, Failure> {
+        Self::prepare(app, &Options { by_hand: true, ..options(size, worklists) })
     }
 
     fn prepare(app: &str, options: &Options) -> Result<Self, Failure> {
@@ -193,17 +203,25 @@ impl Bench {
     ///
     /// As [`run`](Self::run).
     pub(crate) fn run_recorded(&self, way: &Way) -> Result<(Metrics, Recorded), Failure> {
+        // Opened first: they count for the threads that are started from now on.
+        let counters = CacheCounters::open().ok();
         let pool = way.pool()?;
         self.record.retune(way.tuning());
         self.record.place(way.pages());
         self.record.take();
+        let before = counters.as_ref().and_then(CacheCounters::counts);
         let measured = self.subject.parallel(&pool)?;
+        let after = counters.as_ref().and_then(CacheCounters::counts);
         let (recorded, transactions) = (self.record.take(), measured.transactions);
         let mut metrics = vec![
             ("wall_s", measured.wall_s),
             ("transactions", transactions.attempts() as f64),
             ("abort_ratio", transactions.abort_ratio()),
         ];
+        metrics.extend(before.zip(after).into_iter().flat_map(|(before, after)| {
+            let CacheCounts { accesses, misses } = after.since(&before);
+            [("cache_accesses", accesses as f64), ("cache_misses", misses as f64)]
+        }));
         if recorded.runs > 0 {
             metrics.extend([
                 ("stalls", recorded.stalls as f64),
@@ -213,6 +231,7 @@ impl Bench {
                 ("words_ahead", recorded.words_ahead as f64),
             ]);
             metrics.extend(tuning_cost(&recorded, way.placed().0));
+            metrics.extend(recorded.settings.map(ended::metrics).into_iter().flatten());
         }
         Ok((metrics, recorded))
     }
@@ -261,15 +280,18 @@ mod tests {
     /// Catches: settings that do not reach the list, and a version by hand that has one.
     #[test]
     fn a_way_reaches_the_worklist() {
-        let bench = Bench::listed("kmeans", "tiny", None).unwrap();
+        let published = Worklists::default();
+        let bench = Bench::listed("kmeans", "tiny", None, published).unwrap();
         let settings = Settings::baseline(2).stealing(true).coalescing(true);
         let (metrics, recorded) = bench.run_recorded(&Way::settings(settings, 2)).unwrap();
         assert_eq!(recorded.settings, Some(settings));
         assert!(recorded.coalesced > 0 && metrics.iter().any(|(name, _)| *name == "stalls"));
         let tuned = bench.run_recorded(&Way::Tuned { knobs: Knobs::default(), cores: 2 }).unwrap();
         assert!(tuned.1.path.is_some());
-        let by_hand =
-            Bench::by_hand("kmeans", "tiny").unwrap().run_recorded(&Way::ByHand(2)).unwrap();
+        let by_hand = Bench::by_hand("kmeans", "tiny", published)
+            .unwrap()
+            .run_recorded(&Way::ByHand(2))
+            .unwrap();
         assert_eq!(by_hand.1.runs, 0);
         assert!(by_hand.0.iter().any(|&(name, value)| name == "transactions" && value > 0.0));
     }

@@ -24,6 +24,11 @@ struct Gain {
     is_beyond: bool,
 }
 
+/// Where there are no counters.
+pub(super) const NO_COUNTERS: &str = "Cache misses: not available. They need a processor with \
+    counters, which virtual machines often hide, and a kernel that gives them to this process \
+    (/proc/sys/kernel/perf_event_paranoid at 2 or below).";
+
 /// A version with this number of workers.
 pub(super) type Version<'v> = (&'v str, usize);
 
@@ -57,6 +62,38 @@ impl<'a> Comparison<'a> {
 
     pub(super) fn median(&self, app: &str, version: Version<'_>, metric: &str) -> Option<f64> {
         median(&self.values(app, version, metric))
+    }
+
+    /// Misses of the last cache per access to it in each round.
+    fn round_misses(&self, app: &str, version: Version<'_>) -> Vec<f64> {
+        let [accesses, misses] =
+            ["cache_accesses", "cache_misses"].map(|metric| self.values(app, version, metric));
+        let ratios = accesses.into_iter().zip(misses).filter(|(accesses, _)| *accesses > 0.0);
+        ratios.map(|(accesses, misses)| misses / accesses).collect()
+    }
+
+    /// The median of that.
+    pub(super) fn miss_ratio(&self, app: &str, version: Version<'_>) -> Option<f64> {
+        median(&self.round_misses(app, version))
+    }
+
+    /// Plots of the miss ratios of these versions, or that there are none.
+    pub(super) fn miss_ratios(&self, versions: &[&'static str]) -> Vec<Part> {
+        let plot = |app: &String| {
+            let name = format!("{app}-misses");
+            let plot =
+                Plot::new(&name, format!("{app}: misses / accesses of the last cache"), Form::Bars);
+            let versions = versions.iter().copied();
+            self.plot(plot, "misses / accesses", versions, |version| {
+                self.round_misses(app, version)
+            })
+        };
+        let plots = self.applications.iter().map(plot).filter(|plot| !plot.is_empty());
+        let plots: Vec<Part> = plots.map(Part::Plot).collect();
+        if plots.is_empty() && !self.results.samples().is_empty() {
+            return vec![Part::words(NO_COUNTERS)];
+        }
+        plots
     }
 
     pub(super) fn spread(&self, app: &str, version: Version<'_>, metric: &str) -> Option<f64> {
@@ -108,12 +145,13 @@ impl<'a> Comparison<'a> {
     }
 
     /// For each of these versions the mean over the applications of the best improvement of each,
-    /// and the improvements beyond the noise.
-    pub(super) fn verdict(&self, versions: &[&str]) -> String {
+    /// without the applications that the publication leaves out of its average, and the
+    /// improvements beyond the noise.
+    pub(super) fn verdict(&self, versions: &[&str], left_out: &[&str]) -> String {
+        let averaged = || self.applications.iter().filter(|app| !left_out.contains(&app.as_str()));
         let sentence = |version: &&str| {
-            let all = self.applications.iter();
             let all: Vec<(&String, Gain)> =
-                all.filter_map(|app| Some((app, self.best(app, version)?))).collect();
+                averaged().filter_map(|app| Some((app, self.best(app, version)?))).collect();
             let mean = mean(&all.iter().map(|(_, gain)| gain.percent).collect::<Vec<_>>())?;
             let beyond = all.iter().filter(|(_, gain)| gain.is_beyond);
             let beyond: Vec<String> =
@@ -131,11 +169,15 @@ impl<'a> Comparison<'a> {
         match &sentences[..] {
             [] => "Nothing has been compared yet.".to_owned(),
             some => format!(
-                "Over {}, the average of each application's best number of {}: {}. Within the \
+                "Over {}, the average of each application's best number of {}{}: {}. Within the \
                  noise is a difference that fewer than three quarters of the rounds have on the \
                  same side.",
                 self.base,
                 self.labels[1],
+                match left_out {
+                    [] => String::new(),
+                    apps => format!(" (without {}, as in the publication)", apps.join(", ")),
+                },
                 some.join("; ")
             ),
         }
@@ -212,7 +254,8 @@ mod tests {
         let setting = setting();
         let verdict = |times: &[f64]| {
             let results = results(times);
-            Comparison::new(&results, &setting, ["version", "workers"], "base").verdict(&["fast"])
+            Comparison::new(&results, &setting, ["version", "workers"], "base")
+                .verdict(&["fast"], &[])
         };
         let found = verdict(&[1.0, 1.25, 1.0]);
         assert!(

@@ -63,7 +63,8 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let (bench, workers) = (Bench::listed(name, size, None)?, setting.most_workers());
+    let (bench, workers) =
+        (Bench::listed(name, size, None, setting.worklists)?, setting.most_workers());
     let way = Way::settings(Settings::baseline(workers).stealing(true), workers);
     Ok(vec![Case::new(labels(name), move || {
         let (metrics, recorded) = bench.run_sampled(&way, EVERY)?;

@@ -9,7 +9,7 @@ use sinew::stm::Locking;
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
 use super::single::{BASELINE, OPTIMISATIONS, settings};
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::LOCKING_WORDS;
@@ -30,7 +30,6 @@ const ABOUT: About = About {
             words: "Locks at the commit are there to compare: their accesses look through what \
                 was written before, so times under both are no race.",
         },
-        SHUFFLED,
         OTHER_MACHINE,
     ],
     repeat: super::REPEAT,
@@ -68,7 +67,8 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let (bench, cores) = (Bench::listed(name, size, None)?, setting.most_workers());
+    let (bench, cores) =
+        (Bench::listed(name, size, None, setting.worklists)?, setting.most_workers());
     let mut cases = Vec::new();
     for optimisation in [BASELINE].into_iter().chain(OPTIMISATIONS) {
         let Some(settings) = settings(optimisation, cores) else { continue };

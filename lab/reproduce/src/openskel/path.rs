@@ -4,12 +4,13 @@
 //! Also what tuning costs: the part of the run until it has settled, and its processor time. Paths
 //! are those of the first round.
 
-use sinew::worklist::{Knobs, Path};
+use sinew::worklist::Path;
 use sinew_policy::tune::{Row, State};
 
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use super::ended;
+use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::PATH_WORDS;
@@ -22,7 +23,7 @@ const ABOUT: About = About {
     title: "the steps of the worklist's tuner, epoch by epoch, and their cost",
     publication: super::PUBLICATION,
     place: "Figure 6.7",
-    caveats: &[THREADS_ARE_FEW, SHUFFLED, OTHER_MACHINE],
+    caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
     repeat: super::REPEAT,
 };
 
@@ -75,8 +76,9 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let (bench, cores) = (Bench::listed(name, size, None)?, setting.most_workers());
-    let way = Way::Tuned { knobs: Knobs::default(), cores };
+    let (bench, cores) =
+        (Bench::listed(name, size, None, setting.worklists)?, setting.most_workers());
+    let way = Way::Tuned { knobs: setting.worklists.knobs, cores };
     Ok(vec![Case::new(labels(name), move || {
         let (metrics, recorded) = bench.run_recorded(&way)?;
         let settling = recorded.path.as_ref().and_then(Path::settling);
@@ -141,6 +143,7 @@ fn costs(results: &Results, applications: &[String]) -> Table {
         table.row([
             cell("application", app),
             cell("seconds", at("wall_s")),
+            cell("ended with", ended::usual(results, &[("application", app)])),
             cell("settled after, epochs", at("settled_after_epochs")),
             cell("of the run, %", percent("settling_share")),
             cell("tuner, % of processor time", percent("tuning_share")),
@@ -192,6 +195,7 @@ fn plot(app: &str, path: &[Values]) -> Plot {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sinew::worklist::Knobs;
     use sinew_policy::tune::{Counts, Tuner};
 
     fn path(epochs: u64) -> Path {

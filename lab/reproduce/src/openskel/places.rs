@@ -9,7 +9,7 @@ use sinew_topology::Machine;
 use super::applications::{Application, blocks};
 use super::bench::{Bench, Way, plain};
 use super::comparison::Comparison;
-use super::{ONE_NODE, OTHER_MACHINE, SHUFFLED};
+use super::{ONE_NODE, OTHER_MACHINE};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::PLACES_WORDS;
@@ -30,7 +30,6 @@ const ABOUT: About = About {
                 worker, and nearly so where they share all but the nearest caches.",
         },
         ONE_NODE,
-        SHUFFLED,
         OTHER_MACHINE,
     ],
     repeat: super::REPEAT,
@@ -73,14 +72,15 @@ fn labels(app: &str, place: &str, workers: usize) -> Labels {
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let comparison = Comparison::new(results, setting, ["place", "workers"], SCATTER);
-    let verdict = Part::verdict(results.rounds(), || comparison.verdict(&PLACES[1..]));
+    let verdict = Part::verdict(results.rounds(), || comparison.verdict(&PLACES[1..], &[]));
     let mut parts = vec![Part::Table(table(&comparison)), verdict, Part::words(PLACES_WORDS)];
     parts.extend(comparison.applications.iter().map(|app| Part::Plot(plot(&comparison, app))));
     parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let (bench, nodes) = (Bench::listed(name, size, None)?, Machine::host().nodes().len());
+    let (bench, nodes) =
+        (Bench::listed(name, size, None, setting.worklists)?, Machine::host().nodes().len());
     let mut cases = Vec::new();
     for &workers in &setting.threads {
         for place in PLACES {

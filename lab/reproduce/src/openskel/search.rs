@@ -1,8 +1,12 @@
-//! The static oracle's search, and the second measurement of what it picks.
+//! The search for the best fixed settings, and the second measurement of what it picks.
 //!
 //! All choices of a space are run in turn, round after round. The best of many medians is as much
 //! luck as merit. So the best choice is measured again, in turn with the others of the comparison,
-//! and only these runs are compared.
+//! and only these runs are compared. A choice that plays several parts there, such as the oracle
+//! and the best single optimisation, is one case: equal settings have equal figures.
+//!
+//! Only a search of the whole space has the static oracle as its result. The result of a coarse one
+//! is named the best of the search.
 //!
 //! Source: Góes, "Automatic Skeleton-Driven Performance Optimizations for Transactional Memory"
 //! (2012), section 6.3. Differences: the second measurement.
@@ -13,12 +17,14 @@ use std::rc::Rc;
 
 use sinew::worklist::{Baseline, Knobs, Method};
 use sinew_policy::worklist::{Choice, Mapping, Pages, Space};
+use sinew_topology::Machine;
 
 use super::bench::{Bench, Way};
 use crate::experiment::{Block, Case};
 use crate::failure::Failure;
 use crate::results::Labels;
 use crate::statistics::median;
+use crate::worklists::Worklists;
 
 /// The space of a search, and its thoroughness.
 #[derive(Debug, Clone)]
@@ -27,19 +33,23 @@ pub(crate) struct Search {
     pub(crate) size: String,
     pub(crate) path: Option<PathBuf>,
     pub(crate) space: Space,
+    /// The number of choices of the whole space.
+    pub(crate) whole: usize,
     /// Rounds of the search.
     pub(crate) runs: usize,
     /// Rounds of the second measurement.
     pub(crate) again: usize,
+    pub(crate) worklists: Worklists,
 }
 
 /// The labels' values for the two stages.
 pub(crate) const SEARCH: &str = "search";
 pub(crate) const AGAIN: &str = "again";
 
-/// The names of the choices that are measured again, as in tables.
-pub(crate) const ORACLE: &str = "oracle";
-pub(crate) const PATTERNS: &str = "oracle, patterns only";
+/// The names of the choices that are measured again, as in tables: the pick of a whole search and
+/// of a coarse one, each from all choices and from those with the baseline's mapping and pages.
+pub(crate) const ORACLE: Picks = ["oracle", "oracle, patterns only"];
+pub(crate) const FOUND: Picks = ["best of the search", "best of the search, patterns only"];
 pub(crate) const TUNED: &str = "tuned";
 pub(crate) const ACCEPTED: &str = "tuned, accepted baseline";
 pub(crate) const THROUGHPUT: &str = "tuned, by throughput";
@@ -47,6 +57,12 @@ pub(crate) const THROUGHPUT: &str = "tuned, by throughput";
 /// The tuners that are compared: the published one first.
 pub(crate) const TUNERS: [&str; 3] = [TUNED, ACCEPTED, THROUGHPUT];
 pub(crate) const BASELINE: &str = "baseline";
+
+/// The names of a search's picks.
+pub(crate) type Picks = [&'static str; 2];
+
+/// Between the parts that one case plays.
+pub(crate) const AND: &str = " = ";
 
 /// Whether a choice uses an optimisation.
 type Uses = fn(&Choice) -> bool;
@@ -74,6 +90,14 @@ pub(crate) fn coarse(space: Space) -> Space {
         lifespans: vec![0, 1_000],
         ..space
     }
+}
+
+/// A search of the whole space, or of its coarse part, on `cores` cores, and the number of choices
+/// of the whole space.
+pub(crate) fn space(cores: usize, is_coarse: bool, longest_lifespan: u32) -> (Space, usize) {
+    let whole = Space::full(cores, Machine::host().nodes().len(), longest_lifespan);
+    let choices = whole.choices().count();
+    (if is_coarse { coarse(whole) } else { whole }, choices)
 }
 
 /// A choice and how long it took.
@@ -121,7 +145,51 @@ pub(crate) fn labels(app: &str, stage: &str, what: &str, settings: &str) -> Labe
     ]
 }
 
+impl Found {
+    /// The choices that are measured again, each once, with the parts that it plays.
+    fn cast(&self, [pick, patterns]: Picks) -> Vec<(Choice, Vec<&'static str>)> {
+        let single = |at: usize| (SINGLES[at].0, self.best(|choice| has_only(choice, at)));
+        let parts = [
+            (pick, self.best(|_| true)),
+            (patterns, self.best(is_plain)),
+            (BASELINE, self.best(|choice| has_only(choice, SINGLES.len()))),
+        ];
+        let mut cast: Vec<(Choice, Vec<&'static str>)> = Vec::new();
+        for (part, choice) in parts.into_iter().chain((0..SINGLES.len()).map(single)) {
+            let Some(choice) = choice else { continue };
+            match cast.iter_mut().find(|(other, _)| *other == choice) {
+                Some((_, parts)) => parts.push(part),
+                None => cast.push((choice, vec![part])),
+            }
+        }
+        cast
+    }
+}
+
 impl Search {
+    /// Whether the whole space is searched.
+    pub(crate) fn is_exhaustive(&self) -> bool {
+        self.space.choices().count() == self.whole
+    }
+
+    /// The names of its picks.
+    pub(crate) fn picks(&self) -> Picks {
+        if self.is_exhaustive() { ORACLE } else { FOUND }
+    }
+
+    /// The number of choices that were tried, and what that makes of the best.
+    pub(crate) fn words(&self) -> String {
+        let (tried, whole, cores) = (self.space.choices().count(), self.whole, self.space.cores);
+        if self.is_exhaustive() {
+            format!("The search was exhaustive: all {tried} choices on {cores} cores.")
+        } else {
+            format!(
+                "The search was coarse: {tried} of {whole} choices on {cores} cores. So its best \
+                 is not the static oracle of the publication, whose search was exhaustive."
+            )
+        }
+    }
+
     /// The search, and then the second measurement.
     pub(crate) fn blocks(self) -> [Block; 2] {
         let (found, bench) = (Rc::<Found>::default(), Rc::<OnceCell<Bench>>::default());
@@ -139,7 +207,7 @@ impl Search {
     }
 
     fn first(&self, found: &Rc<Found>, bench: &OnceCell<Bench>) -> Result<Vec<Case>, Failure> {
-        let prepared = Bench::listed(self.app, &self.size, self.path.clone())?;
+        let prepared = Bench::listed(self.app, &self.size, self.path.clone(), self.worklists)?;
         let bench = bench.get_or_init(|| prepared);
         let case = |choice: Choice| {
             let (bench, found, way) = (bench.clone(), Rc::clone(found), self.way(choice));
@@ -164,39 +232,32 @@ impl Search {
         let nothing = || {
             Failure::Impossible("nothing could be run, so there is nothing to compare".to_owned())
         };
-        let (bench, best) =
-            (bench.get().ok_or_else(nothing)?, found.best(|_| true).ok_or_else(nothing)?);
+        let bench = bench.get().ok_or_else(nothing)?;
         let case = |what: &str, settings: String, way: Way| {
             let bench = bench.clone();
             Case::new(labels(self.app, AGAIN, what, &settings), move || bench.run(&way))
         };
-        let fixed = |what: &str, choice: Choice| case(what, choice.to_string(), self.way(choice));
         let tuned = |what| {
-            let way = Way::Tuned { knobs: knobs_of(what), cores: self.space.cores };
-            case(what, "auto".to_owned(), way)
+            let knobs = knobs_of(what, self.worklists.knobs);
+            case(what, "auto".to_owned(), Way::Tuned { knobs, cores: self.space.cores })
         };
-        let mut cases = vec![fixed(ORACLE, best)];
-        cases.extend(TUNERS.map(tuned));
-        let patterns = found.best(is_plain).filter(|&choice| choice != best);
-        cases.extend(patterns.map(|choice| fixed(PATTERNS, choice)));
-        let baseline = found.best(|choice| has_only(choice, SINGLES.len()));
-        cases.extend(baseline.map(|choice| fixed(BASELINE, choice)));
-        let single = |at: usize| {
-            found.best(|choice| has_only(choice, at)).map(|choice| (SINGLES[at].0, choice))
-        };
-        cases.extend(
-            (0..SINGLES.len()).filter_map(single).map(|(name, choice)| fixed(name, choice)),
-        );
-        Ok(cases)
+        let cast = found.cast(self.picks());
+        if cast.is_empty() {
+            return Err(nothing());
+        }
+        let fixed = cast
+            .into_iter()
+            .map(|(choice, parts)| case(&parts.join(AND), choice.to_string(), self.way(choice)));
+        Ok(fixed.chain(TUNERS.map(tuned)).collect())
     }
 }
 
 /// The command-line name of one of the [`TUNERS`].
-fn knobs_of(what: &str) -> Knobs {
+fn knobs_of(what: &str, usual: Knobs) -> Knobs {
     match what {
-        ACCEPTED => Knobs { baseline: Baseline::Accepted, ..Knobs::default() },
-        THROUGHPUT => Knobs { method: Method::Throughput, ..Knobs::default() },
-        _ => Knobs::default(),
+        ACCEPTED => Knobs { baseline: Baseline::Accepted, ..usual },
+        THROUGHPUT => Knobs { method: Method::Throughput, ..usual },
+        _ => usual,
     }
 }
 
@@ -217,6 +278,46 @@ mod tests {
         assert_eq!(found.best(|_| true), Some(calm));
         assert_eq!(found.best(|choice| has_only(choice, 0)), Some(lucky));
         assert_eq!(found.best(|choice| has_only(choice, 1)), None);
+    }
+
+    /// Catches: a choice that is measured twice because it plays two parts, which then has two
+    /// figures, and a part that nobody plays.
+    #[test]
+    fn a_choice_with_several_parts_is_measured_once() {
+        let found = Found::default();
+        let baseline = plain(Settings::baseline(1));
+        let stealing = plain(Settings::baseline(1).stealing(true));
+        let slow = plain(Settings::baseline(2).stealing(true).coalescing(true));
+        for (choice, wall_s) in [(baseline, 2.0), (stealing, 1.0), (slow, 3.0)] {
+            found.add(choice, wall_s);
+        }
+        assert_eq!(
+            found.cast(ORACLE),
+            [(stealing, vec![ORACLE[0], ORACLE[1], "stealing"]), (baseline, vec![BASELINE]),]
+        );
+        assert!(Found::default().cast(ORACLE).is_empty());
+    }
+
+    /// Catches: a coarse search that passes for an exhaustive one.
+    #[test]
+    fn only_a_search_of_all_choices_finds_the_oracle() {
+        let search = |is_coarse| {
+            let (space, whole) = space(4, is_coarse, 10_000);
+            Search {
+                app: "kmeans",
+                size: "tiny".to_owned(),
+                path: None,
+                space,
+                whole,
+                runs: 1,
+                again: 1,
+                worklists: Worklists::default(),
+            }
+        };
+        assert_eq!((search(false).picks(), search(true).picks()), (ORACLE, FOUND));
+        assert!(search(false).words().contains("exhaustive: all"));
+        let words = search(true).words();
+        assert!(words.contains("coarse") && words.contains("is not the static oracle"), "{words}");
     }
 
     /// Catches: a combination that passes for a single optimisation, and one that no name is

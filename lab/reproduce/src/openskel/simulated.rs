@@ -73,7 +73,7 @@ fn labels(app: &str, machine: &str, version: &str, cores: usize) -> Labels {
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let mix = Rc::new(measured(&Bench::listed(name, size, None)?)?);
+    let mix = Rc::new(measured(&Bench::listed(name, size, None, setting.worklists)?)?);
     let mut cases = Vec::new();
     for machine in MACHINES {
         let tree: Machine = machine.parse().map_err(Failure::impossible)?;

@@ -10,10 +10,10 @@ use sinew_policy::worklist::Settings;
 use super::applications::{Application, blocks};
 use super::bench::{Bench, Way};
 use super::comparison::Comparison;
-use super::{OTHER_MACHINE, SHUFFLED, THREADS_ARE_FEW};
+use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
-use crate::paper::openskel::{TABLE_4_2, TABLE_4_3, VERSIONS_WORDS};
+use crate::paper::openskel::{TABLE_4_2, TABLE_4_3, VERSIONS_LEFT_OUT, VERSIONS_WORDS};
 use crate::report::{Part, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
@@ -32,12 +32,6 @@ const ABOUT: About = About {
             words: "Threads of both versions are pinned in the same way here. There the original's \
                 were left to the system, which is one reason for its larger deviations.",
         },
-        Caveat {
-            unless: Need::Nothing,
-            words: "Cache misses, a column of Table 4.2, need the processor's counters, which are \
-                not read.",
-        },
-        SHUFFLED,
         OTHER_MACHINE,
     ],
     repeat: super::REPEAT,
@@ -66,7 +60,9 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let comparison = Comparison::new(results, setting, ["version", "workers"], BY_HAND);
     let mut parts = vec![
         Part::Table(times(&comparison)),
-        Part::verdict(results.rounds(), || comparison.verdict(&[BASELINE, STEALING])),
+        Part::verdict(results.rounds(), || {
+            comparison.verdict(&[BASELINE, STEALING], &VERSIONS_LEFT_OUT)
+        }),
         Part::words(VERSIONS_WORDS),
         Part::Table(characters(&comparison)),
         Part::Table(deviations(&comparison)),
@@ -80,7 +76,10 @@ const PLOTS: [(&str, &str, &str); 2] =
     [("aborts", "aborts / attempts", "abort_ratio"), ("transactions", "attempts", "transactions")];
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let (listed, by_hand) = (Bench::listed(name, size, None)?, Bench::by_hand(name, size)?);
+    let (listed, by_hand) = (
+        Bench::listed(name, size, None, setting.worklists)?,
+        Bench::by_hand(name, size, setting.worklists)?,
+    );
     let serial = listed.clone();
     let mut cases = vec![Case::new(labels(name, SERIAL, 1), move || serial.serial())];
     for &workers in &setting.threads {
@@ -139,6 +138,10 @@ fn characters(comparison: &Comparison<'_>) -> Table {
             cell("by hand fastest on", fastest),
             cell("aborts / attempts", at("abort_ratio")),
             cell("microseconds an attempt", each),
+            fastest.and_then(|workers| comparison.miss_ratio(app, (BY_HAND, workers))).map_or_else(
+                || cell("misses / accesses of the cache", "not available"),
+                |ratio| cell("misses / accesses of the cache", ratio),
+            ),
             cell("paper: scales to", paper.map(|row| row.scales_to)),
             cell("paper: aborts", paper.map(|row| row.aborts)),
             cell("paper: cache misses", paper.map(|row| row.misses)),
@@ -192,7 +195,12 @@ mod tests {
                     ("abort_ratio", aborts),
                     ("transactions", 1e6),
                 ];
+                // Vacation's worklist is far slower here than by hand, as in the publication.
+                let slower = if version == BASELINE { 9.0 } else { 1.0 };
+                let vacation = vec![("wall_s", wall_s * noise * slower)];
                 results.push(Sample { round, labels: labels("kmeans", version, workers), metrics });
+                let labels = labels("vacation", version, workers);
+                results.push(Sample { round, labels, metrics: vacation });
             };
             push(SERIAL, 1, 2.0, 0.0);
             push(BY_HAND, 1, 3.0, 0.0);
@@ -204,7 +212,7 @@ mod tests {
     }
 
     /// Catches: an improvement turned round, an average over all numbers of workers instead of
-    /// the best, a deviation that is not in per cent.
+    /// the best, or over what the publication leaves out, a deviation that is not in per cent.
     #[test]
     fn the_worklist_is_compared_with_transactions_by_hand() {
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
@@ -223,7 +231,11 @@ mod tests {
         let row = times.shown(&["kmeans", BASELINE, "1"]);
         assert_eq!((row[5].as_str(), row[6].as_str()), ("0.80", "20.0"));
         assert!(words.contains("baseline: +20.0 %"), "{words}");
-        assert_eq!(characters.shown(&["kmeans"])[1..5], ["2", "0.50", "3.15", "8"]);
+        assert!(words.contains("(without vacation, as in the publication)"), "{words}");
+        assert_eq!(
+            characters.shown(&["kmeans"])[1..6],
+            ["2", "0.50", "3.15", "not available", "8"]
+        );
         let row = deviations.shown(&["kmeans"]);
         assert_eq!((row[1].as_str(), row[3].as_str()), ("4.76", "1.80"));
     }

@@ -6,7 +6,7 @@ use sinew_sync::thread::yield_now;
 
 use super::{End, PoolWorker, RunState};
 use crate::worklist::team::{InForce, Role};
-use crate::worklist::work::Run;
+use crate::worklist::work::{HelperLocal, Run};
 
 /// Polls between two yields of the processor.
 const SPINS: u32 = if cfg!(shuttle) { 2 } else { 1_000 };
@@ -19,6 +19,7 @@ pub(super) struct Helper<'a, 'r, R: Run> {
     worker: usize,
     /// The number of workers' moves that its pin follows.
     moves: Option<u64>,
+    local: HelperLocal<R::Local>,
 }
 
 impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
@@ -29,7 +30,8 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
         worker: usize,
     ) -> Self {
         let pin = HelperPin::enter(w, state.operation.as_ref());
-        Self { state, w, pin, slot, worker, moves: None }
+        let local = HelperLocal { slot, value: None };
+        Self { state, w, pin, slot, worker, moves: None, local }
     }
 
     /// Helps until the slot's role changes, or the worker has left.
@@ -76,10 +78,11 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
         }
     }
 
-    fn run_ahead(&self, offered: u64, lifespan: u32) {
+    fn run_ahead(&mut self, offered: u64, lifespan: u32) {
         let offer = &self.state.slots[self.worker].helper_offer;
         if let Some(unit) = offer.unit() {
-            let words = self.state.run.run_ahead(&unit, lifespan, &|| offer.version() != offered);
+            let stopped = || offer.version() != offered;
+            let words = self.state.run.run_ahead(&unit, &mut self.local, lifespan, &stopped);
             let tally = &self.state.slots[self.slot].tally;
             tally.ahead.add(1);
             tally.words_ahead.add(words);

@@ -302,7 +302,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let attempt = state.run.one_by_one();
         let mut failure = None;
         for unit in batch.held.first_ones(most) {
-            match attempt(unit, batch.more) {
+            match attempt(unit, local, batch.more) {
                 Ok(value) => {
                     batch.ran += 1;
                     batch.added = batch.more.0.len();
@@ -335,12 +335,10 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         self.offer_next(count);
         loop {
             let favoured = self.failures >= FAILURES_BEFORE_TOKEN;
-            if self.held.is_empty() {
-                return;
-            }
+            let Some(local) = self.local.as_mut().filter(|_| !self.held.is_empty()) else { return };
             let units = [self.held.first(), self.held.second().filter(|_| count > 1)];
             let options = AttemptOptions { slot: self.slot, favoured };
-            match self.state.run.attempt(units, &mut self.values, &mut self.more, options) {
+            match self.state.run.attempt(units, local, &mut self.values, &mut self.more, options) {
                 Ok(()) => return self.commit(favoured),
                 Err(Failure::Waits(change)) => return self.park(change),
                 Err(Failure::SecondWaits) => {
@@ -391,11 +389,12 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         or_resume(add(self.state, access, &mut self.page_policy, &mut self.more));
     }
 
-    /// After a conflict: swaps the unit if that is due, or pauses.
+    /// After a conflict: swaps the unit if that is due, or pauses if the contention manager does.
     #[cold]
     fn handle_conflict(&mut self) {
         self.count_failure();
-        if !(swap::is_due(self.retries, self.in_force.settings.swap_after) && self.swap()) {
+        let swapped = swap::is_due(self.retries, self.in_force.settings.swap_after) && self.swap();
+        if !swapped && self.state.run.pauses() {
             self.pause();
         }
     }
@@ -441,6 +440,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     }
 
     fn pause(&mut self) {
+        self.tally().pauses.add(1);
         (0..self.rng.u32(0..1 << self.failures.min(MAX_PAUSE_EXPONENT))).for_each(|_| spin_loop());
     }
 }
