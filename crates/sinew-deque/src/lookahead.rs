@@ -2,8 +2,8 @@
 //!
 //! The *owner* puts items into a ring of cells, runs them in order, and drops them. The *reader*
 //! reads an item that the owner has not begun yet, for example to load its data into a cache. It
-//! gets no item of its own, so nothing is copied or counted for it. If the owner overtakes the
-//! reader, the reader is told so, and the owner goes on without waiting for it.
+//! gets no item of its own, so nothing is copied or counted for it. If the owner comes to an item
+//! that the reader still reads, the reader is told so, and the owner goes on without waiting for it.
 //!
 //! Each item has a *position*: the number of items that were put in before it. The items from
 //! `head` to `tail` are in the ring; the owner runs the one at `head`. The reader *claims* a
@@ -29,7 +29,7 @@
 //!   it.
 //! - A2: the owner drops, takes or changes an item only after it has stored a `head` beyond it,
 //!   executed a fence, and seen that the claim is not for it. The reader reads an item only after
-//!   it has claimed it, executed a fence, and seen that `head` is not beyond it. So one of the two
+//!   it has claimed it, executed a fence, and seen that `head` is before it. So one of the two
 //!   sees the other.
 //! - A3: only one past item can be claimed, so the owner can always go on: a cell that is kept for
 //!   the reader is left out when the ring is empty.
@@ -462,11 +462,11 @@ pub struct Ahead<'a, T> {
 }
 
 impl<T> Ahead<'_, T> {
-    /// Whether the owner is past the item, so that it is of no more use to read it.
+    /// Whether the owner has come to the item, so that it is of no more use to read it.
     #[inline]
     pub fn is_overtaken(&self) -> bool {
         // Acquire: K4.
-        self.ring.ends.head.load(Ordering::Acquire) > self.position
+        self.ring.ends.head.load(Ordering::Acquire) >= self.position
     }
 }
 

@@ -96,7 +96,7 @@ fn follow(steps: &[Step]) {
                 if let Some((item, position)) = read.take() {
                     let ahead = Ahead { ring: &ring, position };
                     assert_eq!(ahead.0, item, "what is read stays");
-                    assert_eq!(ahead.is_overtaken(), !model.contains(&item));
+                    assert_eq!(ahead.is_overtaken(), !model.iter().skip(1).any(|n| *n == item));
                 }
             }
         }
