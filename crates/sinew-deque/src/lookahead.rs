@@ -267,6 +267,7 @@ impl<T> Owner<'_, T> {
     ///
     /// If there is [no room](Self::has_room).
     #[inline]
+    #[track_caller]
     pub fn push(&mut self, item: T) {
         assert!(self.has_room(), "no room in the ring");
         // SAFETY: the cell's last item is gone, and no item is at this position before the store
@@ -283,6 +284,7 @@ impl<T> Owner<'_, T> {
     ///
     /// If there are fewer.
     #[inline]
+    #[track_caller]
     pub fn done(&mut self, count: usize) {
         assert!(count <= self.len(), "fewer items than were run");
         self.set_head(self.places.head + count as u64);
