@@ -3,7 +3,7 @@
 //! The *owner* puts items into a ring of cells, runs them in order, and drops them. The *reader*
 //! reads an item that the owner has not begun yet, for example to load its data into a cache. It
 //! gets no item of its own, so nothing is copied or counted for it. If the owner comes to an item
-//! that the reader still reads, the reader is told so, and the owner goes on without waiting for it.
+//! that the reader still reads, the reader is told so, and the owner goes on without a wait.
 //!
 //! Each item has a *position*: the number of items that were put in before it. The items from
 //! `head` to `tail` are in the ring; the owner runs the one at `head`. The reader *claims* a
@@ -91,13 +91,13 @@ pub struct Lookahead<T> {
     /// The position that the reader may be reading, plus one; or [`NONE`]. Only the reader writes.
     claim: CachePadded<AtomicU64>,
     cells: [Cell<MaybeUninit<T>>; CELLS as usize],
-    /// What an owner leaves to the next one.
+    /// The account that an owner leaves to the next one.
     left: Cell<Places>,
     has_owner: AtomicBool,
     has_reader: AtomicBool,
 }
 
-/// What the owner tells the reader. Only the owner writes.
+/// Where the items are, for the reader. Only the owner writes.
 #[derive(Debug)]
 struct Ends {
     /// The position of the current item.
@@ -425,7 +425,7 @@ pub struct Reader<'a, T> {
 impl<T> Reader<'_, T> {
     /// The next item that neither this reader has read nor the owner has begun.
     #[inline]
-    pub fn next(&mut self) -> Option<Ahead<'_, T>> {
+    pub fn claim_next(&mut self) -> Option<Ahead<'_, T>> {
         let Ends { head, tail } = &*self.ring.ends;
         // Acquire: K1.
         let tail = tail.load(Ordering::Acquire);

@@ -7,7 +7,7 @@ use sinew_sync::plant::{Bug, plant};
 
 use super::{Lookahead, Owner, Reader};
 
-/// What the owner does with the current item.
+/// A step of the owner, with the current item unless it says otherwise.
 #[derive(Clone, Copy)]
 enum Step {
     /// Puts the next item in, if there is room.
@@ -20,7 +20,7 @@ use Step::{Change, Done, Push, Take};
 
 /// Reads the next item, if there is one: it is the one that was put in at its position.
 fn read(reader: &mut Reader<'_, u64>) {
-    if let Some(ahead) = reader.next() {
+    if let Some(ahead) = reader.claim_next() {
         let first = *ahead;
         let _ = ahead.is_overtaken();
         assert_eq!(*ahead, first, "an item was changed while it was read");

@@ -79,7 +79,7 @@ fn follow(steps: &[Step]) {
                 owner = ring.owner().unwrap();
             }
             Step::Read if read.is_none() => {
-                let found = reader.next().map(|ahead| {
+                let found = reader.claim_next().map(|ahead| {
                     let found = (ahead.0, ahead.position);
                     std::mem::forget(ahead);
                     found
@@ -112,7 +112,9 @@ proptest! {
     /// Catches: an item that is lost, doubled, dropped while it is read, or never (A1, A2), and an
     /// owner that an item of the reader stops (A3).
     #[test]
-    fn the_owner_has_a_queue_whatever_the_reader_keeps(steps in prop::collection::vec(step(), 0..200)) {
+    fn the_owner_has_a_queue_whatever_the_reader_keeps(
+        steps in prop::collection::vec(step(), 0..200),
+    ) {
         follow(&steps);
     }
 }
@@ -150,7 +152,7 @@ fn a_reader_on_another_thread_sees_whole_items() {
         s.spawn(|| {
             let mut reader = ring.reader().unwrap();
             while reads.load(Ordering::Relaxed) < READS {
-                if let Some(ahead) = reader.next() {
+                if let Some(ahead) = reader.claim_next() {
                     let item: &Vec<u64> = &ahead;
                     assert!(item.iter().all(|number| *number == item[0]), "{item:?}");
                     reads.fetch_add(1, Ordering::Relaxed);

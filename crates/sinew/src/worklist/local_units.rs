@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// The units from the first on.
-    fn all<'a>(local: &'a LocalUnits<'_, u32>) -> Vec<u32> {
+    fn all(local: &LocalUnits<'_, u32>) -> Vec<u32> {
         (0..local.len()).filter_map(|at| local.get(at)).copied().collect()
     }
 
@@ -174,12 +174,12 @@ mod tests {
         let mut list: Vec<u32> = (0..40).collect();
         local.take_top(&mut list, 20);
         local.show_in(lookahead.owner());
-        assert!(reader.next().is_none(), "nothing is shown before the first is run");
+        assert!(reader.claim_next().is_none(), "nothing is shown before the first is run");
         local.show();
         assert_eq!(all(&local), (20..40).rev().collect::<Vec<_>>());
-        assert_eq!(reader.next().as_deref(), Some(&38));
-        assert_eq!(reader.next().as_deref(), Some(&37));
-        let read = reader.next();
+        assert_eq!(reader.claim_next().as_deref(), Some(&38));
+        assert_eq!(reader.claim_next().as_deref(), Some(&37));
+        let read = reader.claim_next();
         assert_eq!(read.as_deref(), Some(&36));
         local.drop_first(3);
         assert_eq!(local.get(0), Some(&36));

@@ -182,7 +182,7 @@ impl<U> FromIterator<U> for Worklist<U> {
 
 impl<U> Extend<U> for Worklist<U> {
     fn extend<I: IntoIterator<Item = U>>(&mut self, units: I) {
-        self.units.extend(units.into_iter());
+        self.units.extend(units);
     }
 }
 

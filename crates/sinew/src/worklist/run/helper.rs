@@ -101,7 +101,7 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
         if reader.is_none() {
             *reader = state.slots[*worker].lookahead.reader();
         }
-        let Some(unit) = reader.as_mut().and_then(Reader::next) else { return false };
+        let Some(unit) = reader.as_mut().and_then(Reader::claim_next) else { return false };
         let words = state.run.run_ahead(&unit, lifespan, &|| unit.is_overtaken());
         let tally = &state.slots[*slot].tally;
         tally.ahead.add(1);
