@@ -84,10 +84,8 @@ fn follow(steps: &[Step]) {
                     std::mem::forget(ahead);
                     found
                 });
-                assert_eq!(
-                    found.is_none_or(|(item, _)| model.iter().skip(1).any(|n| *n == item)),
-                    true
-                );
+                let is_ahead = |(item, _)| model.iter().skip(1).any(|n| *n == item);
+                assert!(found.is_none_or(is_ahead), "an item that the owner has begun");
                 read = found;
             }
             Step::Read => {}
