@@ -8,6 +8,7 @@
 //! | [`stack`] | the split task stack of nested joins; with the feature `experiments` the two-field stack |
 //! | [`deque`] | the Chase-Lev deque of a worker: tasks that are not strictly nested |
 //! | [`injector`] | a locked queue by priority: tasks from outside of a pool |
+//! | [`lookahead`] | the next items of a thread, which another one may read before |
 //! | [`blocks`] | memory for small tasks, which a worker reuses |
 //! | [`node`] | the NUMA node for a worker's memory |
 
@@ -16,6 +17,7 @@ mod by_depth;
 mod by_priority;
 pub mod deque;
 pub mod injector;
+pub mod lookahead;
 #[cfg(all(test, loom))]
 mod loom;
 pub mod node;
@@ -26,6 +28,7 @@ pub use blocks::Blocks;
 pub use by_priority::{Priority, Ticket};
 pub use deque::Deque;
 pub use injector::Injector;
+pub use lookahead::Lookahead;
 pub use node::PreferredNode;
 pub use stack::TaskStack;
 pub use task::{Queued, TaskRef};

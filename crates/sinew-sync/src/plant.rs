@@ -35,6 +35,14 @@ pub enum Bug {
     NoSleepFence,
     /// A thief takes the last task of a second queue without a fence before it reads `bottom`.
     NoQueueFence,
+    /// The reader of a lookahead ring looks for the owner without a fence after its claim.
+    NoClaimFence,
+    /// The owner of a lookahead ring reuses a cell without a look at the claim.
+    BlindReuse,
+    /// The reader of a lookahead ring ends its claim with a relaxed store.
+    RelaxedClaim,
+    /// The owner of a lookahead ring uses the cell of an item that it keeps for the reader.
+    ForgottenKeep,
     /// An external thread leaves its worker slot with a relaxed store.
     RelaxedLeave,
     /// An owner publishes tasks without holding the exposers' token.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use sinew::Mapping;
-use sinew::worklist::{Pages, Tuning, mapping_for};
+use sinew::worklist::{Pages, Settings, Tuning, mapping_for};
 use sinew_apps::{App, Recorded, Transactions};
 use sinew_console::{Failure, output};
 
@@ -46,14 +46,8 @@ pub(crate) fn check(
     args: &WorklistArgs,
     workers: usize,
 ) -> Result<Option<ResultFile>, Failure> {
-    if let Some(Tuning::Fixed(settings)) = args.tune.filter(|_| app.has_worklist)
-        && settings.threads > workers
-    {
-        let threads = settings.threads;
-        return Err(Failure::Usage(format!(
-            "--tune asks for {threads} threads, the pool has {workers} workers: use at most \
-             {workers}, or --threads {threads}"
-        )));
+    if let Some(Tuning::Fixed(settings)) = args.tune.filter(|_| app.has_worklist) {
+        check_settings(settings, workers).map_err(Failure::Usage)?;
     }
     let Some(path) = &args.tuner_path else { return Ok(None) };
     if !app.has_worklist {
@@ -68,6 +62,25 @@ pub(crate) fn check(
         ));
     }
     ResultFile::create(path).map(Some)
+}
+
+/// Checks that `workers` workers can run a list with these settings.
+fn check_settings(settings: Settings, workers: usize) -> Result<(), String> {
+    let Settings { threads, lifespan, .. } = settings;
+    if threads > workers {
+        return Err(format!(
+            "--tune asks for {threads} threads, the pool has {workers} workers: use at most \
+             {workers}, or --threads {threads}"
+        ));
+    }
+    if lifespan > 0 && threads == workers {
+        return Err(format!(
+            "--tune asks for {settings}, and none of the pool's {workers} workers is left to \
+             help: use fewer threads, or --threads {}",
+            2 * threads
+        ));
+    }
+    Ok(())
 }
 
 pub(crate) fn warn_of_useless_options(app: &App, args: &WorklistArgs) {
@@ -198,4 +211,22 @@ pub(crate) fn json(recorded: &Recorded, transactions: Transactions) -> Option<Re
         transactions_aborted: aborts,
         worklist,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches: helpers that are asked for and silently never run, and settings that are refused
+    /// though they can run.
+    #[test]
+    fn settings_that_the_pool_cannot_run_are_refused() {
+        let error = |settings: Settings| check_settings(settings, 2).err().unwrap_or_default();
+        assert_eq!([1, 2].map(|threads| error(Settings::baseline(threads))), ["", ""]);
+        assert!(error(Settings::baseline(3)).contains("use at most 2, or --threads 3"));
+        assert_eq!(error(Settings::baseline(1).lifespan(10)), "");
+        let no_helper = error(Settings::baseline(2).lifespan(10));
+        assert!(no_helper.contains("none of the pool's 2 workers is left to help"), "{no_helper}");
+        assert!(no_helper.contains("2 threads, helpers 10") && no_helper.contains("--threads 4"));
+    }
 }

@@ -357,7 +357,7 @@ mod tests {
         let mut tasks = Worker::<()>::new().tasks;
         assert_eq!((tasks.load(), tasks.oldest_depth()), (0, None));
         for depth in [4, 5, 6] {
-            tasks.push(Task { node: (), id: 0, path: 0, depth });
+            tasks.push(Task { node: (), id: 0, path: 0, depth, data: Data::ALL });
         }
         assert_eq!((tasks.load(), tasks.shown(), tasks.oldest_depth()), (3, 0, Some(4)));
         assert!(tasks.steal(1).is_none());

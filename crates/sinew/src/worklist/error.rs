@@ -23,6 +23,11 @@ pub enum WorklistError {
     },
     /// The settings have helpers, but the list does not allow units to be run ahead.
     NotSpeculative,
+    /// The settings have helpers, but each worker of the pool runs units itself.
+    NoIdleWorkers {
+        /// The threads of the settings, and the workers of the pool.
+        threads: usize,
+    },
     /// The tuner cannot work with its thresholds.
     Knobs(KnobError),
     /// Units have called [`retry`](sinew_stm::Tx::retry) and wait for a change that no unit can
@@ -52,6 +57,12 @@ impl fmt::Display for WorklistError {
             }
             Self::NotSpeculative => f.write_str(
                 "the worklist has helpers: allow them with `speculative`, or use a lifespan of 0",
+            ),
+            Self::NoIdleWorkers { threads } => write!(
+                f,
+                "the worklist has {threads} threads and helpers, its pool {threads} workers, of \
+                 which none is left to help: use fewer threads, a pool with more workers, or a \
+                 lifespan of 0"
             ),
             Self::Knobs(error) => write!(f, "the worklist's tuner: {error}"),
             Self::Waiting { units, .. } => write!(

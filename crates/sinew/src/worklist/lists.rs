@@ -47,8 +47,6 @@
 //! move to a worker's local units and to a thief's list as a block. Up to 64 short units move at
 //! once, but at most an eighth of the list, because local units cannot be stolen.
 
-use std::sync::Arc;
-
 use sinew_policy::worklist::units;
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering, spin_loop};
@@ -62,33 +60,6 @@ use super::units::{NO_BUCKET, Units};
 
 /// Attempts to lock a list before the thread waits in the kernel; accesses are short.
 const SPINS: u32 = if cfg!(shuttle) { 2 } else { 128 };
-
-/// A unit in a list or in a worker's local units.
-#[derive(Debug)]
-pub(super) enum Entry<U> {
-    /// No other thread knows it.
-    Own(U),
-    /// A helper runs it ahead, or did.
-    Shared(Arc<U>),
-}
-
-impl<U> Entry<U> {
-    pub(super) fn unit(&self) -> &U {
-        match self {
-            Self::Own(unit) => unit,
-            Self::Shared(unit) => unit,
-        }
-    }
-
-    /// The same unit, which a helper may have as well.
-    pub(super) fn share(self) -> (Self, Arc<U>) {
-        let unit = match self {
-            Self::Own(unit) => Arc::new(unit),
-            Self::Shared(unit) => unit,
-        };
-        (Self::Shared(Arc::clone(&unit)), unit)
-    }
-}
 
 #[derive(Debug)]
 struct List<U> {
@@ -194,7 +165,7 @@ impl<U> Lists<U> {
     /// As [`Units::extend`].
     pub(super) fn fill(
         &self,
-        units: Vec<Entry<U>>,
+        units: Vec<U>,
         threads: usize,
         stealing: bool,
         tally: &Tally,
@@ -282,7 +253,12 @@ impl<U> Lists<U> {
 
     /// Takes at least `wanted` units, if there are so many, from this worker's lists, the preferred
     /// one first, and appends them to its local units. Returns whether there were any.
-    pub(super) fn take(&self, by: Access<'_>, wanted: usize, local: &mut LocalUnits<U>) -> bool {
+    pub(super) fn take(
+        &self,
+        by: Access<'_>,
+        wanted: usize,
+        local: &mut LocalUnits<'_, U>,
+    ) -> bool {
         let other = Access { stealing: !by.stealing, ..by };
         let before = local.len();
         if self.has_priorities && wanted > 0 {
@@ -316,7 +292,7 @@ impl<U> Lists<U> {
     /// Takes a portion of the common list: `wanted` units as local ones, and the rest into this
     /// worker's own list.
     #[cold]
-    fn take_portion(&self, by: Access<'_>, wanted: usize, local: &mut LocalUnits<U>) {
+    fn take_portion(&self, by: Access<'_>, wanted: usize, local: &mut LocalUnits<'_, U>) {
         let mut portion = self.shared.with(by.tally, |left| {
             let count = units::portion(left.len(), self.own.len()).max(wanted);
             left.split_top(count)
@@ -354,7 +330,7 @@ impl<U> Lists<U> {
     pub(super) fn add(
         &self,
         by: Access<'_>,
-        added: impl Iterator<Item = Entry<U>>,
+        added: impl Iterator<Item = U>,
     ) -> std::thread::Result<()> {
         let list = self.preferred(by);
         let result = list.with(by.tally, |units| units.extend(added));
@@ -363,14 +339,14 @@ impl<U> Lists<U> {
     }
 
     /// Returns local units to the preferred list.
-    pub(super) fn put_back(&self, by: Access<'_>, local: &mut LocalUnits<U>) {
+    pub(super) fn put_back(&self, by: Access<'_>, local: &mut LocalUnits<'_, U>) {
         let list = self.preferred(by);
         list.with(by.tally, |units| units.put_back(local.drain()));
         self.announce(list);
     }
 
     /// Swaps `unit` for one of the preferred list, if it has one.
-    pub(super) fn swap(&self, by: Access<'_>, unit: &mut Entry<U>, random: u64) -> bool {
+    pub(super) fn swap(&self, by: Access<'_>, unit: &mut U, random: u64) -> bool {
         let list = self.preferred(by);
         list.len() > 0 && list.with(by.tally, |units| units.swap(unit, random))
     }
@@ -389,9 +365,9 @@ impl<U> Lists<U> {
     }
 
     /// The units that were left.
-    pub(super) fn into_units(self) -> impl Iterator<Item = Entry<U>> {
+    pub(super) fn into_units(self) -> impl Iterator<Item = U> {
         let lists = std::iter::once(self.shared).chain(self.own);
-        lists.flat_map(|list| list.0.units.into_inner().into_entries())
+        lists.flat_map(|list| list.0.units.into_inner().into_units())
     }
 }
 
@@ -400,19 +376,19 @@ mod tests {
     use super::*;
 
     fn numbers(lists: Lists<u32>) -> Vec<u32> {
-        let mut numbers: Vec<u32> = lists.into_units().map(|entry| *entry.unit()).collect();
+        let mut numbers: Vec<u32> = lists.into_units().collect();
         numbers.sort_unstable();
         numbers
     }
 
-    fn filled(units: Vec<Entry<u32>>, slots: usize, threads: usize, stealing: bool) -> Lists<u32> {
+    fn filled(units: Vec<u32>, slots: usize, threads: usize, stealing: bool) -> Lists<u32> {
         let lists = Lists::new(slots, &Order::Lifo);
         lists.fill(units, threads, stealing, &Tally::default()).unwrap();
         lists
     }
 
-    fn entries(count: u32) -> Vec<Entry<u32>> {
-        (0..count).map(Entry::Own).collect()
+    fn units(count: u32) -> Vec<u32> {
+        (0..count).collect()
     }
 
     /// Catches: a unit that is lost or doubled between lists (L1), a thief that takes nothing or
@@ -420,7 +396,7 @@ mod tests {
     #[test]
     fn no_unit_is_lost_between_lists() {
         let tally = Tally::default();
-        let lists = filled(entries(101), 3, 2, false);
+        let lists = filled(units(101), 3, 2, false);
         let mut local = LocalUnits::new();
         let by = |worker, stealing| Access {
             worker,
@@ -430,12 +406,12 @@ mod tests {
             tally: &tally,
         };
         assert!(lists.take(by(0, false), 1, &mut local));
-        assert_eq!(local.first(), Some(&100), "a stack");
+        assert_eq!(local.get(0), Some(&100), "a stack");
         lists.deal(2, &tally);
         assert_eq!([lists.own[0].len(), lists.own[1].len(), lists.own[2].len()], [50, 50, 0]);
         assert!(lists.steal(by(2, true), 0));
         assert_eq!([lists.own[0].len(), lists.own[1].len(), lists.own[2].len()], [25, 50, 25]);
-        assert!(lists.swap(by(2, true), local.first_mut().unwrap(), u64::MAX));
+        assert!(local.swap_first(|first| lists.swap(by(2, true), first, u64::MAX)));
         lists.put_back(by(1, false), &mut local);
         assert_eq!(lists.shared.len(), 1);
         assert_eq!(numbers(lists), (0..101).collect::<Vec<_>>());
@@ -444,7 +420,7 @@ mod tests {
 
     /// The units of `local`, as they would be run.
     fn run(local: &mut LocalUnits<u32>) -> Vec<u32> {
-        let mut numbers: Vec<u32> = local.drain().map(|entry| *entry.unit()).collect();
+        let mut numbers: Vec<u32> = local.drain().collect();
         numbers.reverse();
         numbers
     }
@@ -453,7 +429,7 @@ mod tests {
     #[test]
     fn what_is_left_in_the_other_list_is_taken_as_well() {
         let tally = Tally::default();
-        let lists = filled(entries(4), 2, 2, true);
+        let lists = filled(units(4), 2, 2, true);
         let by = |worker, stealing| Access {
             worker,
             stealing,
@@ -461,7 +437,7 @@ mod tests {
             max_batch: 1,
             tally: &tally,
         };
-        lists.add(by(0, false), std::iter::once(Entry::Own(9))).unwrap();
+        lists.add(by(0, false), std::iter::once(9)).unwrap();
         let mut local = LocalUnits::new();
         assert!(lists.take(by(0, false), 4, &mut local));
         assert_eq!(run(&mut local), [9, 2, 0]);
@@ -475,14 +451,14 @@ mod tests {
     #[test]
     fn a_long_list_is_dealt_in_portions() {
         let (tally, many) = (Tally::default(), 3 * units::AT_ONCE as u32);
-        let lists = filled(entries(many), 3, 2, true);
+        let lists = filled(units(many), 3, 2, true);
         let by =
             |worker| Access { worker, stealing: true, alone: false, max_batch: 1, tally: &tally };
         assert!(lists.own.iter().all(|list| list.len() == 0) && lists.has_spare(by(0)));
         let mut local = LocalUnits::new();
         assert!(lists.take(by(0), 2, &mut local));
         assert_eq!(
-            (local.first(), local.second(), local.len()),
+            (local.get(0), local.get(1), local.len()),
             (Some(&(many - 1)), Some(&(many - 2)), 2)
         );
         assert_eq!(
@@ -514,7 +490,7 @@ mod tests {
     /// Catches: threads that are dealt to although there is one, whose list costs nothing.
     #[test]
     fn one_worker_is_dealt_everything() {
-        let lists = filled(entries(2 * units::AT_ONCE as u32), 2, 1, true);
+        let lists = filled(units(2 * units::AT_ONCE as u32), 2, 1, true);
         assert_eq!((lists.own[0].len(), lists.shared.len()), (2 * units::AT_ONCE, 0));
     }
 
@@ -522,7 +498,7 @@ mod tests {
     #[test]
     fn an_access_that_had_to_wait_is_a_stall() {
         let tally = Tally::default();
-        let lists = filled(entries(2), 1, 1, false);
+        let lists = filled(units(2), 1, 1, false);
         std::thread::scope(|s| {
             let held = lists.shared.units.lock();
             let waiting = s.spawn(|| lists.shared.with(&tally, |units| units.len()));

@@ -84,8 +84,7 @@
 //! | `order`, `units` | the order of units; the units of one list in it |
 //! | `lists`, `local_units`, `parked` | ready units, units that a worker has taken, and waiting units |
 //! | `team` | the participants of a run, and its termination |
-//! | `run`, `run/worker`, `run/helper` | a run, and its slots |
-//! | `helper_offer` | the unit that a worker offers to its helper |
+//! | `run`, `run/worker`, `run/helper` | a run, and its slots: those that run units, and helpers |
 //! | `places` | the CPUs of threads and the nodes of pages |
 //! | `tuning` | the settings, and the tuner |
 //! | `footprint` | samples of the pages that units touch |
@@ -104,7 +103,6 @@
 
 mod error;
 mod footprint;
-mod helper_offer;
 mod lists;
 mod local_units;
 mod order;
@@ -125,6 +123,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 pub use sinew_policy::tune::{Baseline, KnobError, Knobs, Method, Path, Row, Settling, Step};
+use sinew_policy::worklist::helpers;
 pub use sinew_policy::worklist::{Pages, PagesError, Settings, SettingsError};
 use sinew_stm::{Transaction, Tx, TxResult};
 use sinew_sync::lock::Mutex;
@@ -132,7 +131,6 @@ use sinew_sync::lock::Mutex;
 pub use error::WorklistError;
 use footprint::Footprint;
 pub use footprint::Touch;
-use lists::Entry;
 pub use order::{Metric, Order};
 pub use parked::KeepAlive;
 use parked::Woken;
@@ -150,7 +148,7 @@ pub use work::{More, Work};
 /// A list can be filled and run again: it keeps its settings, its tuner and its path.
 #[derive(Debug)]
 pub struct Worklist<U> {
-    units: Vec<Entry<U>>,
+    units: Vec<U>,
     order: Order<U>,
     tuning: Option<Tuning>,
     settings: SettingsHandle,
@@ -185,7 +183,7 @@ impl<U> FromIterator<U> for Worklist<U> {
 
 impl<U> Extend<U> for Worklist<U> {
     fn extend<I: IntoIterator<Item = U>>(&mut self, units: I) {
-        self.units.extend(units.into_iter().map(Entry::Own));
+        self.units.extend(units);
     }
 }
 
@@ -227,9 +225,19 @@ impl<U> Worklist<U> {
         self
     }
 
-    /// Allows helper threads. A helper calls the function for a unit before a worker runs the unit,
-    /// and may find another state of the variables. The results are dropped; effects outside of
-    /// variables must be harmless.
+    /// Allows helper threads. They pay if units wait for main memory, the helper shares a cache
+    /// with its worker, and another worker would be of no use; otherwise they cost time. See the
+    /// example `helpers`.
+    ///
+    /// A helper calls the function for a unit before a worker runs the unit, and may find another
+    /// state of the variables. The results are dropped; effects outside of variables must be
+    /// harmless.
+    ///
+    /// Helpers are workers of the pool that run no units, so a list needs fewer threads than its
+    /// pool has workers. [`Tuning::Fixed`] is refused without any
+    /// ([`WorklistError::NoIdleWorkers`]). Other ways to set threads and helpers, and a limit that
+    /// falls, leave as many workers without a helper as workers are missing; the
+    /// [settings](Report::settings) in the report have no helpers if none had one.
     ///
     /// If threads are pinned, a helper is pinned to the processor of the mapping in force that is
     /// nearest to its worker's and that no other thread of the list has. It moves with its worker.
@@ -345,7 +353,7 @@ impl<U> Worklist<U> {
 
     /// Adds a unit.
     pub fn push(&mut self, unit: U) {
-        self.units.push(Entry::Own(unit));
+        self.units.push(unit);
     }
 
     /// The number of waiting units.
@@ -541,8 +549,13 @@ impl<U: Send + Sync> Worklist<U> {
 
     /// The number of cores for units when a run begins, by the pool's limit and the control.
     fn cores(&self, worker: &sinew_core::Worker) -> usize {
-        let requested = self.control.as_ref().and_then(|control| control.snapshot().threads);
-        worker.allowed_threads().min(worker.max_threads()).min(requested.unwrap_or(usize::MAX))
+        let requested = self.requested_threads().unwrap_or(usize::MAX);
+        worker.allowed_threads().min(worker.max_threads()).min(requested)
+    }
+
+    /// The limit of its control.
+    fn requested_threads(&self) -> Option<usize> {
+        self.control.as_ref()?.snapshot().threads
     }
 
     /// Checks the settings, or begins a run of the tuner.
@@ -569,11 +582,15 @@ impl<U: Send + Sync> Worklist<U> {
     }
 
     fn check(&self, settings: &Settings, workers: usize) -> Result<(), WorklistError> {
-        let threads = settings.threads;
+        let Settings { threads, lifespan, .. } = *settings;
+        let requested = self.requested_threads().unwrap_or(usize::MAX);
         match () {
             () if threads == 0 => Err(WorklistError::NoThreads),
             () if threads > workers => Err(WorklistError::TooManyThreads { threads, workers }),
-            () if settings.lifespan > 0 && !self.speculative => Err(WorklistError::NotSpeculative),
+            () if lifespan > 0 && !self.speculative => Err(WorklistError::NotSpeculative),
+            () if lifespan > 0 && helpers::helpers(threads.min(requested), workers) == 0 => {
+                Err(WorklistError::NoIdleWorkers { threads })
+            }
             () => Ok(()),
         }
     }

@@ -52,8 +52,6 @@ use sinew_sync::clock::{now_ns, ns_at};
 use sinew_sync::lock::{Condvar, Mutex};
 use sinew_sync::plant::{Bug, planted};
 
-use super::lists::Entry;
-
 /// The waiting units of a run, including those that were woken and not taken yet.
 #[derive(Debug)]
 pub(super) struct Parked<U> {
@@ -63,7 +61,7 @@ pub(super) struct Parked<U> {
 
 #[derive(Debug)]
 struct Slot<U> {
-    unit: Entry<U>,
+    unit: U,
     /// The change that the unit waits for. Its drop removes the unit from the commit's search.
     change: Change,
     /// Its deadline, on the clock of `now_ns`.
@@ -78,7 +76,7 @@ impl<U> Parked<U> {
     }
 
     /// Parks `unit` until `change` happens.
-    pub(super) fn park(&self, unit: Entry<U>, change: Change) {
+    pub(super) fn park(&self, unit: U, change: Change) {
         let number = self.woken.new_number();
         let waker = Waker::from(Arc::new(UnitWaker { number, woken: Arc::clone(&self.woken) }));
         let deadline_ns = change.deadline().map(|deadline| ns_at(deadline).min(NEVER - 1));
@@ -98,7 +96,7 @@ impl<U> Parked<U> {
     }
 
     /// Takes all units that were woken.
-    pub(super) fn take_woken(&self) -> impl Iterator<Item = Entry<U>> + use<U> {
+    pub(super) fn take_woken(&self) -> impl Iterator<Item = U> + use<U> {
         let numbers = self.woken.take();
         let mut slots = self.slots.lock();
         let taken: Vec<(u64, Slot<U>)> =
@@ -131,7 +129,7 @@ impl<U> Parked<U> {
     }
 
     /// Takes all units.
-    pub(super) fn into_units(self) -> impl Iterator<Item = Entry<U>> {
+    pub(super) fn into_units(self) -> impl Iterator<Item = U> {
         self.slots.into_inner().into_values().map(|slot| slot.unit)
     }
 }
@@ -334,7 +332,7 @@ mod tests {
 
     /// The units that were woken, in order of their numbers: a change wakes them in any order.
     fn woken(parked: &Parked<u32>) -> Vec<u32> {
-        let mut units: Vec<u32> = parked.take_woken().map(|entry| *entry.unit()).collect();
+        let mut units: Vec<u32> = parked.take_woken().collect();
         units.sort_unstable();
         units
     }
@@ -346,7 +344,7 @@ mod tests {
         let vars = [0, 0].map(TVar::new);
         let parked = Parked::new(Arc::default());
         for unit in 0..4 {
-            parked.park(Entry::Own(unit), change_of(&vars[unit as usize % 2]));
+            parked.park(unit, change_of(&vars[unit as usize % 2]));
         }
         assert!(!parked.any_woken());
         vars[1].store(1);
@@ -354,7 +352,7 @@ mod tests {
         assert_eq!((woken(&parked), woken(&parked), parked.len()), (vec![1, 3], vec![], 2));
         let change = change_of(&vars[1]);
         vars[1].store(2);
-        parked.park(Entry::Own(5), change);
+        parked.park(5, change);
         assert_eq!(woken(&parked), [5]);
         parked.wake_all();
         vars[0].store(1);

@@ -10,9 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use sinew_core::{CancelRegistration, Scope, Worker as PoolWorker};
+use sinew_deque::Lookahead;
 use sinew_loops::{Operation, Registration};
 use sinew_policy::tune::Counts;
-use sinew_policy::worklist::Settings;
+use sinew_policy::worklist::{Settings, helpers};
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
@@ -21,8 +22,7 @@ use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
 use sinew_topology::Machine;
 
-use super::helper_offer::HelperOffer;
-use super::lists::{Entry, Lists};
+use super::lists::Lists;
 use super::order::Order;
 use super::parked::{Parked, WaitState, Woken};
 use super::places::WorkerCpus;
@@ -68,12 +68,13 @@ type Version = (u64, u64, usize);
 struct Slot<R: Run> {
     tally: Tally,
     local: Mutex<Option<R::Local>>,
-    helper_offer: HelperOffer<R::Unit>,
+    /// The next units of the slot's worker, for its helper.
+    lookahead: Lookahead<R::Unit>,
 }
 
 impl<R: Run> Slot<R> {
     fn new() -> Self {
-        Self { tally: Tally::default(), local: Mutex::new(None), helper_offer: HelperOffer::new() }
+        Self { tally: Tally::default(), local: Mutex::new(None), lookahead: Lookahead::new() }
     }
 }
 
@@ -121,7 +122,7 @@ impl<'r, R: Run> RunState<'r, R> {
     }
 
     /// Puts the units of the run into the lists.
-    fn fill(&self, w: &PoolWorker, units: Vec<Entry<R::Unit>>) {
+    fn fill(&self, w: &PoolWorker, units: Vec<R::Unit>) {
         let Settings { threads, stealing, .. } = self.in_force(w).settings;
         or_resume(self.lists.fill(units, threads, stealing, &self.slots[0].tally));
     }
@@ -231,7 +232,7 @@ impl<'r, R: Run> RunState<'r, R> {
         if self.team.is_stopped() { 0 } else { self.parked.len() }
     }
 
-    pub(super) fn into_units(self) -> Vec<Entry<R::Unit>> {
+    pub(super) fn into_units(self) -> Vec<R::Unit> {
         self.lists.into_units().chain(self.parked.into_units()).collect()
     }
 
@@ -239,10 +240,11 @@ impl<'r, R: Run> RunState<'r, R> {
     fn in_force(&self, w: &PoolWorker) -> InForce {
         let mut settings = self.settings.settings();
         settings.threads = settings.threads.clamp(1, cores(w, self.operation.as_ref()));
-        if !self.speculative {
+        let slots = allowed(w);
+        if !self.speculative || helpers::helpers(settings.threads, slots) == 0 {
             settings.lifespan = 0;
         }
-        InForce { settings, slots: allowed(w) }
+        InForce { settings, slots }
     }
 
     /// The present version, which differs whenever the settings in force may have changed.
@@ -425,13 +427,13 @@ impl Drop for SlotGuard<'_> {
 type Ended<R> = (Report<<R as Run>::Local>, usize);
 
 /// The result of a run or the payload of a panic, and the units that are left.
-type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<Entry<<R as Run>::Unit>>);
+type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<<R as Run>::Unit>);
 
 /// Runs `units`.
 pub(super) fn run<R: Run>(
     w: &PoolWorker,
     run: &R,
-    units: Vec<Entry<R::Unit>>,
+    units: Vec<R::Unit>,
     plan: &Plan<'_, R::Unit>,
 ) -> Outcome<R> {
     let mut state = RunState::new(run, units.len(), plan);

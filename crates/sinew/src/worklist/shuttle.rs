@@ -87,8 +87,8 @@ impl Trial {
         let mut runs: Vec<u32> =
             self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).collect();
         let done: u32 = runs.iter().sum();
-        for entry in &left.units {
-            runs[*entry.unit()] += 1;
+        for &unit in &left.units {
+            runs[unit] += 1;
         }
         // A unit's additions are in the list as soon as the unit has run.
         let (first, added) = runs.split_at(UNITS);
@@ -205,8 +205,8 @@ fn panic_in_a_stretch() {
         )
     }));
     assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&SICK));
-    for entry in &list.units {
-        runs[*entry.unit()].fetch_add(1, Ordering::Relaxed);
+    for &unit in &list.units {
+        runs[unit].fetch_add(1, Ordering::Relaxed);
     }
     assert!(
         runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 1),
@@ -251,7 +251,7 @@ fn panic_after_additions_at(sick: usize) {
         })
     }));
     assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&sick));
-    let left = |unit| list.units.iter().filter(|entry| *entry.unit() == unit).count();
+    let left = |unit| list.units.iter().filter(|left| **left == unit).count();
     for (unit, ran) in ran.iter().enumerate() {
         let ran = ran.load(Ordering::Relaxed) as usize;
         let added = ran * usize::from(unit + 2 >= sick);

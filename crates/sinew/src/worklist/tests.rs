@@ -26,6 +26,8 @@ fn settings() -> impl Strategy<Value = Settings> {
     (1..=WORKERS, any::<bool>(), any::<bool>(), swaps, prop_oneof![Just(0), Just(1), Just(100)])
         .prop_map(|(threads, stealing, coalescing, swap_after, lifespan)| {
             let settings = Settings::baseline(threads).stealing(stealing).coalescing(coalescing);
+            // Helpers need idle workers.
+            let lifespan = if threads < WORKERS { lifespan } else { 0 };
             settings.swap_after(swap_after).lifespan(lifespan)
         })
 }
@@ -187,8 +189,8 @@ fn no_unit_is_lost_or_doubled_however_long_it_goes_on() {
     while Instant::now() < end {
         let choice =
             Settings::baseline(rng.usize(1..=WORKERS)).stealing(rng.bool()).coalescing(rng.bool());
-        let choice =
-            choice.swap_after(rng.bool().then_some(1)).lifespan(rng.choice([0, 1, 100]).unwrap());
+        let lifespan = if choice.threads < WORKERS { rng.choice([0, 1, 100]).unwrap() } else { 0 };
+        let choice = choice.swap_after(rng.bool().then_some(1)).lifespan(lifespan);
         let (control, counts, total) =
             (list.settings_handle(), TArray::new(64, 0_u64), TVar::new(0));
         let units: Vec<usize> = (0..rng.usize(1..100)).map(|_| rng.usize(1..64)).collect();
@@ -422,6 +424,9 @@ fn what_cannot_be_run_is_said() {
     assert!(many.contains("9 threads") && many.contains("4 workers"), "{many}");
     let helped = Settings::baseline(1).lifespan(3);
     assert!(error(one().tune(Tuning::Fixed(helped))).contains("`speculative`"));
+    let all_busy = Settings::baseline(WORKERS).lifespan(3);
+    let no_helper = error(one().speculative().tune(Tuning::Fixed(all_busy)));
+    assert!(no_helper.contains("4 workers, of which none is left to help"), "{no_helper}");
     let knobs = Knobs { alpha: 0.0, ..Knobs::default() };
     assert!(error(one().tune(Tuning::AutoWith(knobs))).contains("alpha is 0"));
 }
@@ -439,6 +444,19 @@ fn units_without_transactions_run_once_as_well() {
     });
     assert_eq!(report.unwrap().commits, 198);
     assert_eq!(sum.into_inner().unwrap(), 2 * 4_950 + 9_900);
+}
+
+/// Catches: a report that has helpers, though all workers ran units and none helped.
+#[test]
+fn settings_without_an_idle_worker_report_no_helpers() {
+    let pool = pool();
+    let lifespan = |threads| {
+        let mut list: Worklist<u32> = (0..100).collect();
+        list = list.speculative();
+        list.settings_handle().set(Settings::baseline(threads).lifespan(10));
+        pool.run(|_| list.run(|_, _| Ok(()))).unwrap().settings.lifespan
+    };
+    assert_eq!([WORKERS, WORKERS - 1].map(lifespan), [0, 10]);
 }
 
 /// Catches: a helper that is never given a unit, or reads nothing.

@@ -19,7 +19,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use sinew_policy::worklist::{swap, units};
 
-use super::lists::Entry;
 use super::order::{Metric, Order};
 
 /// The number of no bucket.
@@ -29,7 +28,7 @@ pub(super) const NO_BUCKET: u64 = u64::MAX;
 #[derive(Debug)]
 pub(super) enum Units<U> {
     /// The newest at the end: workers take it, thieves take from the other end.
-    Stack(Vec<Entry<U>>),
+    Stack(Vec<U>),
     /// Workers and thieves take from the lowest bucket.
     Buckets(Buckets<U>),
 }
@@ -40,10 +39,10 @@ pub(super) struct Buckets<U> {
     metric: Option<Metric<U>>,
     /// The number of the bucket `first`.
     lowest: u64,
-    first: VecDeque<Entry<U>>,
-    others: BTreeMap<u64, VecDeque<Entry<U>>>,
+    first: VecDeque<U>,
+    others: BTreeMap<u64, VecDeque<U>>,
     /// An empty queue whose memory the next bucket uses.
-    spare: VecDeque<Entry<U>>,
+    spare: VecDeque<U>,
     len: usize,
 }
 
@@ -100,10 +99,7 @@ impl<U> Units<U> {
     /// The payload of a panic of the metric. All units are here nevertheless: those without a
     /// number are in bucket 0.
     #[inline]
-    pub(super) fn extend(
-        &mut self,
-        added: impl Iterator<Item = Entry<U>>,
-    ) -> std::thread::Result<()> {
+    pub(super) fn extend(&mut self, added: impl Iterator<Item = U>) -> std::thread::Result<()> {
         match self {
             Self::Stack(stack) => {
                 stack.extend(added);
@@ -114,7 +110,7 @@ impl<U> Units<U> {
     }
 
     /// Returns units that were taken, the one last that was taken first.
-    pub(super) fn put_back(&mut self, taken: impl Iterator<Item = Entry<U>>) {
+    pub(super) fn put_back(&mut self, taken: impl Iterator<Item = U>) {
         match self {
             Self::Stack(stack) => stack.extend(taken),
             Self::Buckets(buckets) => taken.for_each(|unit| {
@@ -142,7 +138,7 @@ impl<U> Units<U> {
                     this.bucket(number).append(&mut bucket);
                 }
             }
-            (Self::Stack(this), other) => this.extend(other.into_entries()),
+            (Self::Stack(this), other) => this.extend(other.into_units()),
             (Self::Buckets(_), Self::Stack(_)) => unreachable!("one order in all lists of a run"),
         }
     }
@@ -178,7 +174,7 @@ impl<U> Units<U> {
     }
 
     /// Swaps `unit` for a random one of those that are taken next. False if there is none.
-    pub(super) fn swap(&mut self, unit: &mut Entry<U>, random: u64) -> bool {
+    pub(super) fn swap(&mut self, unit: &mut U, random: u64) -> bool {
         let Some(at) = swap::partner(self.first_len(), random) else { return false };
         match self {
             Self::Stack(stack) => std::mem::swap(unit, &mut stack[at]),
@@ -215,7 +211,7 @@ impl<U> Units<U> {
     }
 
     /// All units, those of a stack from the oldest, those of buckets from the first.
-    pub(super) fn into_entries(self) -> Vec<Entry<U>> {
+    pub(super) fn into_units(self) -> Vec<U> {
         match self {
             Self::Stack(stack) => stack,
             Self::Buckets(buckets) => {
@@ -233,12 +229,12 @@ impl<U> Buckets<U> {
 
     /// The number of a unit's bucket, or the payload of the metric's panic.
     #[inline]
-    fn number(&self, unit: &Entry<U>) -> std::thread::Result<u64> {
+    fn number(&self, unit: &U) -> std::thread::Result<u64> {
         number(self.metric.as_ref(), unit)
     }
 
     /// Adds units; see [`Units::extend`].
-    fn extend(&mut self, added: impl Iterator<Item = Entry<U>>) -> std::thread::Result<()> {
+    fn extend(&mut self, added: impl Iterator<Item = U>) -> std::thread::Result<()> {
         let Some(metric) = self.metric.take() else {
             self.first.extend(added);
             self.len = self.first.len();
@@ -266,13 +262,13 @@ impl<U> Buckets<U> {
     fn extend_by(
         &mut self,
         metric: &Metric<U>,
-        added: &mut impl Iterator<Item = Entry<U>>,
-        unnumbered: &mut Option<Entry<U>>,
+        added: &mut impl Iterator<Item = U>,
+        unnumbered: &mut Option<U>,
     ) {
         // Units with the same number are added without another search.
         let (mut last, mut bucket) = (None, &mut VecDeque::new());
         for unit in added {
-            let number = metric(unnumbered.insert(unit).unit()).min(NO_BUCKET - 1);
+            let number = metric(unnumbered.insert(unit)).min(NO_BUCKET - 1);
             if last != Some(number) {
                 last = Some(number);
                 bucket = self.bucket(number);
@@ -282,14 +278,14 @@ impl<U> Buckets<U> {
     }
 
     #[inline]
-    fn push_back(&mut self, number: u64, unit: Entry<U>) {
+    fn push_back(&mut self, number: u64, unit: U) {
         self.bucket(number).push_back(unit);
         self.len += 1;
     }
 
     /// The bucket `number`, to which the caller adds a unit.
     #[inline]
-    fn bucket(&mut self, number: u64) -> &mut VecDeque<Entry<U>> {
+    fn bucket(&mut self, number: u64) -> &mut VecDeque<U> {
         if self.first.is_empty() {
             self.lowest = number; // By B1 all are empty.
         }
@@ -328,7 +324,7 @@ impl<U> Buckets<U> {
         }
     }
 
-    fn into_buckets(self) -> impl Iterator<Item = (u64, VecDeque<Entry<U>>)> {
+    fn into_buckets(self) -> impl Iterator<Item = (u64, VecDeque<U>)> {
         std::iter::once((self.lowest, self.first))
             .filter(|(_, bucket)| !bucket.is_empty())
             .chain(self.others)
@@ -337,15 +333,15 @@ impl<U> Buckets<U> {
 
 /// The number of a unit's bucket, or the payload of the metric's panic.
 #[inline]
-fn number<U>(metric: Option<&Metric<U>>, unit: &Entry<U>) -> std::thread::Result<u64> {
+fn number<U>(metric: Option<&Metric<U>>, unit: &U) -> std::thread::Result<u64> {
     let Some(metric) = metric else { return Ok(0) };
     // The unit is only read, so it is as whole as the metric leaves it.
-    let number = catch_unwind(AssertUnwindSafe(|| metric(unit.unit())));
+    let number = catch_unwind(AssertUnwindSafe(|| metric(unit)));
     number.map(|number| number.min(NO_BUCKET - 1))
 }
 
 /// Units that are taken from a bucket, the oldest first.
-pub(super) type Taken<'a, U> = std::collections::vec_deque::Drain<'a, Entry<U>>;
+pub(super) type Taken<'a, U> = std::collections::vec_deque::Drain<'a, U>;
 
 impl<U: std::fmt::Debug> std::fmt::Debug for Buckets<U> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -355,12 +351,12 @@ impl<U: std::fmt::Debug> std::fmt::Debug for Buckets<U> {
 
 /// The units of each of `threads` workers. Those of the first keep their memory, because new pages
 /// take most of the time.
-fn deal_stack<U>(mut stack: Vec<Entry<U>>, threads: usize) -> Vec<Vec<Entry<U>>> {
+fn deal_stack<U>(mut stack: Vec<U>, threads: usize) -> Vec<Vec<U>> {
     let block = units::block(stack.len(), threads);
     let share = stack.len() / threads + block;
     let mut others: Vec<Vec<_>> = (1..threads).map(|_| Vec::with_capacity(share)).collect();
     let (mut places, to) = (0.., std::cell::Cell::new(0));
-    let is_anothers = |_: &mut Entry<U>| {
+    let is_anothers = |_: &mut U| {
         to.set(places.next().map_or(0, |place| units::dealt_to(place, block, threads)));
         to.get() > 0
     };
@@ -386,7 +382,7 @@ mod tests {
         while units.len() > 0 {
             local.take(units, count);
             while let Some(unit) = local.take_first() {
-                taken.push(*unit.unit());
+                taken.push(unit);
             }
         }
         taken
@@ -395,7 +391,7 @@ mod tests {
     /// A list of this order with units of these buckets, numbered.
     fn filled(order: &Order<(u64, u32)>, buckets: &[u64]) -> Units<(u64, u32)> {
         let mut units = Units::new(order);
-        units.extend(buckets.iter().copied().zip(0..).map(Entry::Own)).unwrap();
+        units.extend(buckets.iter().copied().zip(0..)).unwrap();
         units
     }
 
@@ -439,9 +435,7 @@ mod tests {
                 prop_assert_eq!((units.len(), shares.len()), (0, threads));
                 let mut local = crate::worklist::local_units::LocalUnits::new();
                 local.take(&mut shares[0], 3);
-                if let Some(first) = local.first_mut() {
-                    shares[0].swap(first, random);
-                }
+                local.swap_first(|first| shares[0].swap(first, random));
                 shares[0].put_back(local.drain());
                 units.append(stolen);
                 shares.into_iter().for_each(|share| units.append(share));

@@ -11,7 +11,7 @@ mod outside;
 use std::sync::{Condvar, Mutex, mpsc};
 use std::time::Duration;
 
-use sinew::worklist::{Settings, Tuning, Worklist};
+use sinew::worklist::{Settings, Worklist};
 
 /// More workers than cores, so that some worker is always interrupted in the middle.
 const WORKERS: usize = 4;
@@ -47,7 +47,10 @@ fn every_kind(threads: usize) -> impl Iterator<Item = Settings> {
 }
 
 fn list_of<U>(units: impl IntoIterator<Item = U>, settings: Settings) -> Worklist<U> {
-    units.into_iter().collect::<Worklist<U>>().speculative().tune(Tuning::Fixed(settings))
+    let list = units.into_iter().collect::<Worklist<U>>().speculative();
+    // Not `Tuning::Fixed`, which refuses helpers where no worker is idle.
+    list.settings_handle().set(settings);
+    list
 }
 
 /// Opened once; others wait for it.

@@ -1,5 +1,27 @@
-//! A slot that runs units ahead of a worker; see [`helper_offer`](crate::worklist::helper_offer).
+//! A slot that runs units ahead of a worker, to load their data into a cache that both share.
+//!
+//! So the helper's thread is pinned as near to its worker's as the mapping allows, and moves with
+//! it. A worker with a helper takes one more unit than it runs, and keeps its next units in a ring
+//! ([`Lookahead`](sinew_deque::Lookahead)) in which the helper sees them. The helper runs those
+//! that the worker has not begun, one after another, in prefetch mode: with real reads, and without
+//! effects.
+//!
+//! | situation | effect |
+//! |---|---|
+//! | the helper has run all of these units | it waits for the next one |
+//! | the worker's attempt aborts | none: what the helper has loaded is of use to the next attempt |
+//! | a read of the helper is out of date | its run of the unit ends, or goes on with a later snapshot |
+//! | the unit panics in the helper | it takes the next unit |
+//! | the worker overtakes the helper | the helper stops at its next access, and takes the next unit |
+//!
+//! The worker waits for its helper only before it parks a unit or returns it to the list, if the
+//! helper is in that unit. A helper stops only at accesses to variables: a run waits for one whose
+//! unit computes without any.
+//!
+//! Source: Góes (see [`worklist`](crate::worklist)), section 5.1.4 and figure 5.2. Differences:
+//! there, the shared buffer has one unit, the next, and an abort restarts the helper.
 
+use sinew_deque::lookahead::Reader;
 use sinew_loops::HelperPin;
 use sinew_sync::atomic::spin_loop;
 use sinew_sync::thread::yield_now;
@@ -17,6 +39,8 @@ pub(super) struct Helper<'a, 'r, R: Run> {
     pin: HelperPin<'a>,
     slot: usize,
     worker: usize,
+    /// The units of its worker, unless the one before it still reads them.
+    reader: Option<Reader<'a, R::Unit>>,
     /// The number of workers' moves that its pin follows.
     moves: Option<u64>,
     local: HelperLocal<R::Local>,
@@ -31,14 +55,13 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
     ) -> Self {
         let pin = HelperPin::enter(w, state.operation.as_ref());
         let local = HelperLocal { slot, value: None };
-        Self { state, w, pin, slot, worker, moves: None, local }
+        Self { state, w, pin, slot, worker, reader: None, moves: None, local }
     }
 
     /// Helps until the slot's role changes, or the worker has left.
     pub(super) fn run(mut self) -> End {
-        let (mut version, mut seen, mut spins) = (self.state.version(self.w), 0, 0_u32);
+        let (mut version, mut spins) = (self.state.version(self.w), 0_u32);
         let mut in_force = self.state.in_force(self.w);
-        let offer = &self.state.slots[self.worker].helper_offer;
         loop {
             let now = self.state.version(self.w);
             if now != version {
@@ -56,14 +79,10 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
                 return End::Over;
             }
             self.follow_worker(&in_force);
-            let offered = offer.version();
-            if offered == seen {
+            if !self.run_next(in_force.settings.lifespan) {
                 spins = spins.wrapping_add(1);
                 back_off(spins);
-                continue;
             }
-            seen = offered;
-            self.run_ahead(offered, in_force.settings.lifespan);
         }
     }
 
@@ -78,15 +97,18 @@ impl<'a, 'r, R: Run> Helper<'a, 'r, R> {
         }
     }
 
-    fn run_ahead(&mut self, offered: u64, lifespan: u32) {
-        let offer = &self.state.slots[self.worker].helper_offer;
-        if let Some(unit) = offer.unit() {
-            let stopped = || offer.version() != offered;
-            let words = self.state.run.run_ahead(&unit, &mut self.local, lifespan, &stopped);
-            let tally = &self.state.slots[self.slot].tally;
-            tally.ahead.add(1);
-            tally.words_ahead.add(words);
+    /// Runs the next unit of the worker ahead. Returns whether there was one.
+    fn run_next(&mut self, lifespan: u32) -> bool {
+        let Self { state, slot, worker, reader, local, .. } = self;
+        if reader.is_none() {
+            *reader = state.slots[*worker].lookahead.reader();
         }
+        let Some(unit) = reader.as_mut().and_then(Reader::claim_next) else { return false };
+        let words = state.run.run_ahead(&unit, local, lifespan, &|| unit.is_overtaken());
+        let tally = &state.slots[*slot].tally;
+        tally.ahead.add(1);
+        tally.words_ahead.add(words);
+        true
     }
 }
 

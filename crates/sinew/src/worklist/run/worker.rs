@@ -28,7 +28,7 @@ use sinew_sync::fence;
 use sinew_sync::plant::{Bug, planted};
 
 use super::{PoolWorker, RunState, Version, or_resume};
-use crate::worklist::lists::{Access, Entry};
+use crate::worklist::lists::Access;
 use crate::worklist::local_units::LocalUnits;
 use crate::worklist::places::PagePolicy;
 use crate::worklist::tally::Tally;
@@ -71,8 +71,8 @@ pub(super) struct Worker<'w, 'scope, 'env, 'r, R: Run> {
     role: Role,
     /// Whether the worker has a helper.
     helped: bool,
-    /// The taken units: those of the next transaction, then those offered to the helper.
-    held: LocalUnits<R::Unit>,
+    /// The taken units: those of the next transaction, then those that only the helper runs yet.
+    held: LocalUnits<'scope, R::Unit>,
     values: Vec<R::Value>,
     more: More<R::Unit>,
     local: Option<R::Local>,
@@ -104,7 +104,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let in_force = state.in_force(w);
         let participant = Participant::enter(w, state.operation.as_ref(), slot);
         state.worker_cpus.record(slot, w.pinned_cpu());
-        Self {
+        let mut worker = Self {
             state,
             w,
             participant,
@@ -112,7 +112,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             slot,
             version,
             role: in_force.role(slot),
-            helped: in_force.helps(slot),
+            helped: false,
             in_force,
             held: LocalUnits::new(),
             values: Vec::with_capacity(2),
@@ -125,6 +125,18 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             retries: 0,
             next_poll: 0,
             ran: 0,
+        };
+        worker.show_units();
+        worker
+    }
+
+    /// Shows its units to its helper, if it has one now.
+    fn show_units(&mut self) {
+        let helped = self.in_force.helps(self.slot);
+        if helped != self.helped {
+            self.helped = helped;
+            let ring = &self.state.slots[self.slot].lookahead;
+            self.held.show_in(helped.then(|| ring.owner()).flatten());
         }
     }
 
@@ -190,7 +202,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         let Settings { stealing: stole, .. } = self.in_force.settings;
         self.in_force = self.state.in_force(self.w);
         self.role = self.in_force.role(self.slot);
-        self.helped = self.in_force.helps(self.slot);
+        self.show_units();
         let Settings { stealing, threads, .. } = self.in_force.settings;
         if stealing && !stole {
             self.state.lists.deal(threads, self.tally());
@@ -332,11 +344,11 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
     #[inline(never)]
     fn process(&mut self) {
         let mut count = self.held.len().min(1 + usize::from(self.in_force.settings.coalescing));
-        self.offer_next(count);
+        self.held.show();
         loop {
             let favoured = self.failures >= FAILURES_BEFORE_TOKEN;
             let Some(local) = self.local.as_mut().filter(|_| !self.held.is_empty()) else { return };
-            let units = [self.held.first(), self.held.second().filter(|_| count > 1)];
+            let units = [self.held.get(0), self.held.get(1).filter(|_| count > 1)];
             let options = AttemptOptions { slot: self.slot, favoured };
             match self.state.run.attempt(units, local, &mut self.values, &mut self.more, options) {
                 Ok(()) => return self.commit(favoured),
@@ -350,15 +362,6 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             if self.state.is_over() {
                 return;
             }
-        }
-    }
-
-    /// Offers the unit after the next `count` to the helper.
-    #[inline]
-    fn offer_next(&mut self, count: usize) {
-        if self.helped {
-            let offer = &self.state.slots[self.slot].helper_offer;
-            offer.offer(self.held.share(count));
         }
     }
 
@@ -423,15 +426,12 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
         self.tally().aborts.add(1);
         self.failures += 1;
         self.retries += 1;
-        if self.helped {
-            self.state.slots[self.slot].helper_offer.restart();
-        }
     }
 
     fn swap(&mut self) -> bool {
         let (access, random) = (self.access(), self.rng.u64(..));
-        let swapped =
-            self.held.first_mut().is_some_and(|first| self.state.lists.swap(access, first, random));
+        let lists = &self.state.lists;
+        let swapped = self.held.swap_first(|first| lists.swap(access, first, random));
         if swapped {
             self.retries = 0;
             self.tally().swaps.add(1);
@@ -459,16 +459,16 @@ fn add<R: Run>(
     page_policy.unit_added();
     access.tally.added.add(more.0.len() as u64);
     state.add_items(more.0.len());
-    state.lists.add(access, more.0.drain(..).map(Entry::Own))
+    state.lists.add(access, more.0.drain(..))
 }
 
 /// A batch of units. Its drop counts those that have run, removes them from the worker's local
 /// units, and adds those that they have added (W1).
-struct Batch<'a, 'r, R: Run> {
+struct Batch<'a, 'b, 'r, R: Run> {
     state: &'a RunState<'r, R>,
     w: &'a PoolWorker,
     access: Access<'a>,
-    held: &'a mut LocalUnits<R::Unit>,
+    held: &'a mut LocalUnits<'b, R::Unit>,
     more: &'a mut More<R::Unit>,
     page_policy: &'a mut PagePolicy,
     ran: usize,
@@ -476,7 +476,7 @@ struct Batch<'a, 'r, R: Run> {
     added: usize,
 }
 
-impl<R: Run> Drop for Batch<'_, '_, R> {
+impl<R: Run> Drop for Batch<'_, '_, '_, R> {
     #[inline]
     fn drop(&mut self) {
         let panicking = std::thread::panicking();
@@ -500,9 +500,6 @@ impl<R: Run> Drop for Batch<'_, '_, R> {
 impl<R: Run> Drop for Worker<'_, '_, '_, '_, R> {
     /// Returns the units to the lists, and the local value to the slot.
     fn drop(&mut self) {
-        if self.helped {
-            self.state.slots[self.slot].helper_offer.offer(None);
-        }
         if std::thread::panicking() {
             self.state.team.stop();
         }
