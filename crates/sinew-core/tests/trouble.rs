@@ -51,6 +51,9 @@ impl Trouble {
         ]);
         command.arg(env::current_exe().unwrap());
         command.args(["program", "--exact", "--nocapture", "--test-threads=1"]);
+        // With backtraces, a thread without memory may wait forever for the lock of backtraces, in
+        // the standard library's hook for missing memory.
+        command.env_remove("RUST_BACKTRACE");
         if shares {
             command.env(FOLDER, self.folder.path().join("shared"));
         }
