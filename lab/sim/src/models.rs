@@ -3,8 +3,8 @@
 //! | model | law | constants |
 //! |---|---|---|
 //! | memories of [`domains`](crate::domains) | their tasks share a domain's memory | [`READERS`], [`FAR`] |
-//! | [`Costs::contention`] | workers share the memory of their node, or the only one | [`contention`] of [`BUS_READERS`]; [`CROWDING`] |
-//! | [`Costs::far`] | work on data that another package touched last | [`FAR`] |
+//! | `contention` | workers share the memory of their node, or the only one | [`contention`] of [`BUS_READERS`]; [`CROWDING`] |
+//! | `far` | work on data that another package touched last | [`FAR`] |
 //! | [`Costs::miss`] | thieves keep the lines of some victims in their caches | [`TRIED`], [`tilepro64`] |
 
 use crate::costs::Costs;
@@ -33,7 +33,7 @@ pub const BUS_READERS: usize = 8;
 /// worker on the memory adds as much.
 pub const CROWDING: f64 = 1.18;
 
-/// [`Costs::contention`] of a memory that serves so many workers at full speed: n of them take
+/// `contention` of a memory that serves so many workers at full speed: n of them take
 /// n/`readers` times as long.
 pub fn contention(readers: usize) -> Vec<f64> {
     let readers = readers.max(1);

@@ -154,7 +154,7 @@ pub struct DomainsReport {
 set_by_name!(Domains: Duration; spawn, take);
 
 impl Domains {
-    /// Tasks of 10 µs on `machine`, with the memories of [`models`](crate::models).
+    /// Tasks of 10 µs on `machine`, with the memories of [`models`].
     pub fn new(machine: Machine, tasks: usize) -> Self {
         Self {
             workers: machine.pus().len(),
