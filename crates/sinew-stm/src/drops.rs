@@ -32,22 +32,32 @@ impl<T> Drops<T> {
     }
 
     /// Calls `f` with each value, first to last. If it panics, the others are dropped.
+    #[inline]
     pub(crate) fn for_each(mut self, mut f: impl FnMut(T)) {
         self.0.reverse();
         while let Some(value) = self.0.pop() {
             f(value);
         }
     }
-}
 
-impl<T> Drop for Drops<T> {
-    fn drop(&mut self) {
+    #[inline(never)]
+    fn drop_all(&mut self) {
         let mut values = std::mem::take(&mut self.0).into_iter();
         let mut first = Panics::default();
         while values.len() > 0 {
             first.catch(|| values.by_ref().for_each(drop));
         }
         first.resume();
+    }
+}
+
+impl<T> Drop for Drops<T> {
+    #[inline]
+    fn drop(&mut self) {
+        // Each transaction has several of these, most of them empty.
+        if !self.0.is_empty() {
+            self.drop_all();
+        }
     }
 }
 
