@@ -177,6 +177,13 @@ impl Sleepers {
         Counts(self.counts.load(Ordering::Relaxed)).asleep() == 0
     }
 
+    /// Whether no worker searches or sleeps; a hint.
+    #[inline]
+    pub(crate) fn all_work(&self) -> bool {
+        // Relaxed: a hint.
+        self.counts.load(Ordering::Relaxed) == 0
+    }
+
     /// Whether a worker searches. Exact for calls queued before the caller's fence (M12 of
     /// `service`).
     pub(crate) fn are_searching(&self) -> bool {

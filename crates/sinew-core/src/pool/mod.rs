@@ -108,6 +108,9 @@ impl Pool {
     /// Runs `f` on one of the pool's threads and waits for it; at once, if the calling thread is
     /// one.
     ///
+    /// A caller that takes no part leaves its worker slot empty: in a pool of two workers, one
+    /// thread does all the work. [`run`](Self::run) uses both.
+    ///
     /// A worker of another pool that calls this runs tasks of its own pool while it waits, except
     /// under [`Wait::Descendants`](crate::Wait::Descendants). So several pools may call each other
     /// in a cycle.

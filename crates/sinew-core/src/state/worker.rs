@@ -267,6 +267,17 @@ impl Worker {
         }
     }
 
+    /// Whether all workers have work: none searches or sleeps, so none would steal a task now. A
+    /// hint.
+    ///
+    /// # Cost
+    ///
+    /// One load.
+    #[inline]
+    pub fn all_have_work(&self) -> bool {
+        self.pool().sleepers.all_work()
+    }
+
     #[inline]
     pub(crate) fn pool(&self) -> &PoolState {
         // SAFETY: the pool owns its workers, and the holder of a `&Worker`, a thread of the pool or

@@ -1,9 +1,10 @@
 //! All workers without work park, and wake up when there is work.
 
+use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use sinew_core::{Counters, Pool, Spin};
+use sinew_core::{Counters, Pool, Spin, Worker};
 
 use crate::support::{ends, meet, pool};
 
@@ -89,5 +90,28 @@ fn work_wakes_a_parked_pool() {
             }
             assert!(pool.counters().wakes > 0);
         }
+    });
+}
+
+/// Catches: a sleeping or searching worker that is not seen, and one that counts as idle after it
+/// has found work.
+#[test]
+fn all_have_work_while_each_runs_an_arm_of_a_join() {
+    ends(|| {
+        let pool = Pool::builder().threads(2).build().unwrap();
+        pool.run(|w| {
+            // The other worker has nothing to do.
+            while w.all_have_work() {
+                std::thread::yield_now();
+            }
+            let (begun, over) = (&Barrier::new(2), &Barrier::new(2));
+            let arm = |w: &Worker| {
+                begun.wait();
+                assert!(w.all_have_work());
+                over.wait();
+            };
+            w.join(arm, arm);
+        });
+        Pool::builder().threads(1).build().unwrap().run(|w| assert!(w.all_have_work()));
     });
 }

@@ -11,7 +11,7 @@
 //! | `adapt` | chunks, pairs and numbers of items |
 //! | `slices`, `cuts` | windows and chunks of slices; items whose borders are found by a search |
 //! | `repeat` | clones of a value |
-//! | `text` | the characters and parts of a text |
+//! | `text`, `bytes` | the characters and parts of a text; searches of bytes |
 //! | `owned`, `drain` | the elements of a vector, or of a part of one, by value |
 //! | `tiles` | the tiles of a grid that is stored row by row in a slice |
 //! | `edge`, `neighbourhood`, `band` | stencils: the elements around an element |
@@ -22,6 +22,7 @@
 
 mod adapt;
 mod band;
+mod bytes;
 mod cuts;
 mod drain;
 mod edge;

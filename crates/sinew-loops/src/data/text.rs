@@ -6,6 +6,7 @@ use std::iter::Copied;
 use std::marker::PhantomData;
 use std::ops::{ControlFlow, Range};
 
+use super::bytes::{blank_in, byte_in};
 use super::cuts::Cut;
 use super::items::{Items, ReadItems};
 
@@ -30,7 +31,7 @@ impl Pattern for char {
 
     #[inline]
     fn find_in(&self, text: &str) -> Option<usize> {
-        text.find(*self)
+        if self.is_ascii() { byte_in(text.as_bytes(), *self as u8) } else { text.find(*self) }
     }
 }
 
@@ -64,6 +65,11 @@ impl Pattern for Whitespace {
     fn matches(&self, character: char) -> bool {
         character.is_whitespace()
     }
+
+    #[inline]
+    fn find_in(&self, text: &str) -> Option<usize> {
+        find_blank(text, |character| self.matches(character))
+    }
 }
 
 /// ASCII white space.
@@ -74,6 +80,11 @@ impl Pattern for AsciiWhitespace {
     #[inline]
     fn matches(&self, character: char) -> bool {
         character.is_ascii_whitespace()
+    }
+
+    #[inline]
+    fn find_in(&self, text: &str) -> Option<usize> {
+        find_blank(text, |character| self.matches(character))
     }
 }
 
@@ -392,6 +403,20 @@ fn find_character(text: &str, is_it: impl Fn(char) -> bool) -> Option<usize> {
         }
     }
     None
+}
+
+/// As [`find_character`], for characters of which none is printable ASCII.
+#[inline]
+fn find_blank(text: &str, is_it: impl Fn(char) -> bool) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += blank_in(&text.as_bytes()[at..])?;
+        let next = text[at..].chars().next()?;
+        if is_it(next) {
+            return Some(at);
+        }
+        at += next.len_utf8();
+    }
 }
 
 /// The last boundary of characters at or before `index`.

@@ -28,7 +28,7 @@
 use sinew_policy::chunk::{Halving, Schedule};
 use sinew_policy::schedule::Mechanism;
 use sinew_sync::atomic::{AtomicBool, Ordering};
-use sinew_sync::clock::{TICKS_PER_US, now_ns, ticks};
+use sinew_sync::clock::{TICKS_PER_US, ticks};
 
 use super::auto::{ChunkTimer, Trial};
 use super::controlled::{self, Slices};
@@ -36,7 +36,7 @@ use super::ending::Ending;
 use super::options::Options;
 use super::split::split;
 use crate::participants::{Participants, Registration};
-use crate::source::{LoopMemory, Source};
+use crate::source::Source;
 use sinew_core::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
 
@@ -132,11 +132,13 @@ where
             };
             let (ending, trial) = (Ending::default(), trial.as_ref());
             let helpers = Helpers::new(w.index());
-            ran = Loop { source, ending, helpers, enter, piece, trial }.run(
-                w,
-                participants - 1,
-                options.memory,
-            );
+            let shared = Loop { source: &source, ending, helpers, enter, piece, trial };
+            ran = shared.run(w, participants - 1);
+            let ending = shared.ending;
+            if let Some(memory) = options.memory {
+                source.save_to(memory, ran);
+            }
+            ending.rethrow();
         }
         if let Some(trial) = trial {
             trial.end(ran);
@@ -172,7 +174,8 @@ const SOLO_TICKS: u64 = 7 * TICKS_PER_US / 10;
 ///
 /// The prediction extrapolates from the time so far. Steps grow from an eighth of a share to half a
 /// share: a reading of the clock costs as much as some iterations of such a loop. A loop whose cost
-/// jumps delays its offer by one step. Loops of few iterations are offered at once.
+/// jumps delays its offer by one step. While all workers have work, as in nested loops, none would
+/// take an offer, and the later steps need no clock. Loops of few iterations are offered at once.
 #[inline]
 fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
 where
@@ -199,6 +202,9 @@ where
         if done == n {
             break;
         }
+        if next > chunk && w.all_have_work() {
+            continue;
+        }
         let elapsed = ticks().saturating_sub(began);
         let predicted = elapsed.saturating_mul(n as u64) / done as u64;
         // The time of a single iteration predicts nothing, unless it is long by itself.
@@ -212,7 +218,8 @@ where
 
 /// A loop of several participants.
 struct Loop<'t, E, P> {
-    source: Source,
+    /// Elsewhere, because it is large: it is not moved.
+    source: &'t Source,
     ending: Ending,
     helpers: Helpers,
     enter: E,
@@ -226,9 +233,9 @@ where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
-    /// Returns whether all iterations ran.
+    /// Returns whether all iterations ran. A panic is left to its ending.
     #[inline]
-    fn run(self, w: &Worker, helpers: usize, memory: Option<&LoopMemory>) -> bool {
+    fn run(&self, w: &Worker, helpers: usize) -> bool {
         // A second round runs the iterations that a participant which left early has not begun.
         while !self.is_over() {
             self.helpers.offered();
@@ -240,12 +247,7 @@ where
             };
             w.join_context(|w| self.work(w, Role::Caller), assist);
         }
-        let ran = !self.ending.is_stopped();
-        if let Some(memory) = memory {
-            self.source.save_to(memory, ran);
-        }
-        self.ending.rethrow();
-        ran
+        !self.ending.is_stopped()
     }
 
     /// The first of `helpers` helpers: offers tasks for the others, and works.
@@ -283,20 +285,20 @@ where
         };
         let _registration = self.helpers.register(role);
         let mut local = (self.enter)();
-        let mut throughput = Throughput::new(w, self.source.is_timed());
         let pieces = w.pieces(true);
         let mut timer = self.trial.and_then(|trial| trial.chunk_timer(w.served_ns()));
         let mut began = ticks();
+        let mut throughput = Throughput::new(w, self.source.is_timed(), began);
         loop {
             w.count_chunk();
-            throughput.begins(w, range.len());
+            throughput.begins(w, range.len(), began);
             let (start, length) = (range.start, range.len());
             if (self.piece)(&mut local, range).is_break() {
                 self.ending.stop();
             }
             pieces.ended();
             let now = ticks();
-            let elapsed_ns = now.saturating_sub(began).saturating_mul(1_000) / TICKS_PER_US;
+            let elapsed_ns = nominal_ns(now.saturating_sub(began));
             began = now;
             if let Some(timer) = &mut timer {
                 ChunkTimer::ran(timer, w.served_ns(), start, length);
@@ -406,8 +408,8 @@ impl Helpers {
 #[derive(Default)]
 struct Throughput {
     chunks: u32,
-    /// When the measurement began.
-    since_ns: u64,
+    /// When the measurement began, in ticks.
+    since: u64,
     /// The time that the worker had spent on calls from outside by then.
     served_ns: u64,
     /// Iterations that have begun since.
@@ -415,39 +417,46 @@ struct Throughput {
 }
 
 impl Throughput {
-    /// The chunk at which the measurement begins. A participant with fewer chunks reads no clock.
+    /// The chunk at which the measurement begins.
     const FIRST: u32 = 3;
 
-    /// Measures from the first chunk on if the source needs all times.
+    /// Measures from the first chunk on, which begins `now`, if the source needs all times.
     #[inline]
-    fn new(w: &Worker, from_the_first: bool) -> Self {
+    fn new(w: &Worker, from_the_first: bool, now: u64) -> Self {
         let mut throughput = Self::default();
         if from_the_first {
             throughput.chunks = Self::FIRST;
-            throughput.start(w);
+            throughput.start(w, now);
         }
         throughput
     }
 
-    fn start(&mut self, w: &Worker) {
-        (self.since_ns, self.served_ns) = (now_ns(), w.served_ns());
+    #[inline]
+    fn start(&mut self, w: &Worker, now: u64) {
+        (self.since, self.served_ns) = (now, w.served_ns());
     }
 
     /// The time since the beginning, without that spent on calls from outside.
     fn elapsed_ns(&self, w: &Worker) -> u64 {
         let served_ns = w.served_ns() - self.served_ns;
-        (now_ns() - self.since_ns).saturating_sub(served_ns)
+        nominal_ns(ticks().saturating_sub(self.since)).saturating_sub(served_ns)
     }
 
-    /// Counts a chunk of `items` iterations that begins.
+    /// Counts a chunk of `items` iterations that begins `now`.
     #[inline]
-    fn begins(&mut self, w: &Worker, items: usize) {
+    fn begins(&mut self, w: &Worker, items: usize, now: u64) {
         self.chunks = self.chunks.saturating_add(1);
         if self.chunks == Self::FIRST {
-            self.start(w);
+            self.start(w, now);
         }
         if self.chunks >= Self::FIRST {
             self.items += items;
         }
     }
+}
+
+/// Ticks in nanoseconds, as far as a prediction needs it.
+#[inline]
+fn nominal_ns(ticks: u64) -> u64 {
+    ticks.saturating_mul(1_000) / TICKS_PER_US
 }

@@ -37,8 +37,8 @@ pub(crate) const BLOCKS: usize = 1024;
 ///
 /// # Cost
 ///
-/// An entry of a vector for each run of adjacent chunks of a participant: few with `static` and
-/// `stealing`, up to one for each chunk with the others.
+/// An entry of a vector for each run of adjacent chunks of a participant beyond the first: few with
+/// `static` and `stealing`, up to one for each chunk with the others.
 #[inline]
 pub fn fold_ranges<A: Send>(
     w: &Worker,
@@ -50,8 +50,8 @@ pub fn fold_ranges<A: Send>(
 ) -> Result<Option<A>, Cancelled> {
     let partials = partials(w, n, options, identity, add)?;
     Ok(match options.reproducible {
-        true => combine_pairs(partials, &combine),
-        false => partials.into_iter().reduce(combine),
+        true => combine_pairs(partials.collect(), &combine),
+        false => partials.reduce(combine),
     })
 }
 
@@ -96,8 +96,8 @@ pub(crate) fn partials<A: Send>(
     options: &Options<'_>,
     identity: impl Fn() -> A + Sync,
     add: impl Fn(&mut A, Range<usize>) -> ControlFlow<()> + Sync,
-) -> Result<Vec<A>, Cancelled> {
-    let partials = Mutex::new(Vec::<Run<A>>::new());
+) -> Result<impl Iterator<Item = A>, Cancelled> {
+    let partials = Mutex::new(Runs { first: None, others: Vec::new() });
     let enter = || Partial { current: None, end: 0, earlier: Vec::new(), all: &partials };
     if options.reproducible {
         let size = n.div_ceil(BLOCKS).max(1);
@@ -126,9 +126,7 @@ pub(crate) fn partials<A: Send>(
         };
         drive(w, n, options, enter, piece)?;
     }
-    let mut partials = partials.into_inner();
-    partials.sort_unstable_by_key(|run| run.start);
-    Ok(partials.into_iter().map(|run| run.value).collect())
+    Ok(partials.into_inner().in_order())
 }
 
 /// Combines neighbours until one value is left: a tree whose shape follows from the number of
@@ -154,13 +152,31 @@ struct Run<A> {
     value: A,
 }
 
+/// Runs of all participants, in any order. A loop with one run allocates nothing.
+struct Runs<A> {
+    first: Option<Run<A>>,
+    others: Vec<Run<A>>,
+}
+
+impl<A> Runs<A> {
+    /// The values, in the order of their ranges.
+    #[inline]
+    fn in_order(mut self) -> impl Iterator<Item = A> {
+        if !self.others.is_empty() {
+            self.others.extend(self.first.take());
+            self.others.sort_unstable_by_key(|run| run.start);
+        }
+        self.first.into_iter().chain(self.others).map(|run| run.value)
+    }
+}
+
 /// A participant's partial results.
 struct Partial<'p, A> {
     /// The run that the next chunk may continue, if it begins at `end`.
     current: Option<Run<A>>,
     end: usize,
     earlier: Vec<Run<A>>,
-    all: &'p Mutex<Vec<Run<A>>>,
+    all: &'p Mutex<Runs<A>>,
 }
 
 impl<A> Partial<'_, A> {
@@ -173,8 +189,13 @@ impl<A> Partial<'_, A> {
 
 impl<A> Drop for Partial<'_, A> {
     fn drop(&mut self) {
+        let current = self.current.take();
         let mut all = self.all.lock();
-        all.append(&mut self.earlier);
-        all.extend(self.current.take());
+        if all.first.is_none() {
+            all.first = current;
+        } else {
+            all.others.extend(current);
+        }
+        all.others.append(&mut self.earlier);
     }
 }

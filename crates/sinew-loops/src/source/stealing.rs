@@ -46,9 +46,9 @@ impl Stealing {
     /// `n` iterations for `participants`; slot number `first` begins with all of them.
     #[inline]
     pub fn new(n: usize, participants: usize, first: usize) -> Self {
-        let source = Self::empty(n, participants);
-        source.fill(first, 0, source.units());
-        source
+        let (unit, units) = units(n);
+        let words = Words::with(participants.max(1), first, pack(0, units as u32));
+        Self { words, sizes: Halving::new(units, participants.max(1)), unit, n }
     }
 
     /// [`new`](Self::new), in pieces of half a `grain` to a `grain`.
@@ -62,8 +62,7 @@ impl Stealing {
     #[inline]
     pub(super) fn empty(n: usize, participants: usize) -> Self {
         let participants = participants.max(1);
-        let unit = if n < u32::MAX as usize { 1 } else { n.div_ceil(u32::MAX as usize - 1) };
-        let units = if unit == 1 { n } else { n.div_ceil(unit) };
+        let (unit, units) = units(n);
         Self { words: Words::new(participants), sizes: Halving::new(units, participants), unit, n }
     }
 
@@ -215,6 +214,16 @@ impl Stealing {
             .map(|number| unpack(close(self.words.get(number))))
             .filter(|(start, end)| start < end)
     }
+}
+
+/// The number of iterations in a unit, and the number of units.
+#[inline]
+fn units(n: usize) -> (usize, usize) {
+    if n < u32::MAX as usize {
+        return (1, n);
+    }
+    let unit = n.div_ceil(u32::MAX as usize - 1);
+    (unit, n.div_ceil(unit))
 }
 
 /// Relaxed: see the module's orderings.

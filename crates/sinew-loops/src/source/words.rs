@@ -1,5 +1,7 @@
 //! One padded word for each participant, stored inline for a few.
 
+use std::ops::Range;
+
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::AtomicU64;
 
@@ -18,8 +20,18 @@ pub(super) struct Words {
 impl Words {
     #[inline]
     pub(super) fn new(len: usize) -> Self {
-        let few = std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0)));
-        let more = if len <= INLINE { Box::default() } else { more_cold(len - INLINE) };
+        Self::with(len, 0, 0)
+    }
+
+    /// Words of which `slot` begins at `value`. Larger numbers wrap around.
+    ///
+    /// A store into words that exist already would make the compiler copy all of them.
+    #[inline]
+    pub(super) fn with(len: usize, slot: usize, value: u64) -> Self {
+        let slot = if slot < len { slot } else { slot % len };
+        let word = |at| CachePadded::new(AtomicU64::new(if at == slot { value } else { 0 }));
+        let few = std::array::from_fn(word);
+        let more = if len <= INLINE { Box::default() } else { more_cold(INLINE..len, word) };
         Self { few, more, len }
     }
 
@@ -50,6 +62,9 @@ impl Words {
 
 #[cold]
 #[inline(never)]
-fn more_cold(len: usize) -> Box<[CachePadded<AtomicU64>]> {
-    (0..len).map(|_| CachePadded::new(AtomicU64::new(0))).collect()
+fn more_cold(
+    numbers: Range<usize>,
+    word: impl Fn(usize) -> CachePadded<AtomicU64>,
+) -> Box<[CachePadded<AtomicU64>]> {
+    numbers.map(word).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::iter::Rev;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use crate::iter::{IndexedPositions, Positions};
 
@@ -88,11 +88,25 @@ impl<B: IndexedPositions, M: Merge<B::Item>> Chunks<B, M> {
 // SAFETY: different chunks have different positions of the chain within.
 unsafe impl<B: IndexedPositions, M: Merge<B::Item>> Positions for Chunks<B, M> {
     type Item = M::Item;
-    forward_to_base!(indexed);
+    forward_to_base!();
 
     #[inline]
     fn num_positions(&self) -> usize {
         self.base.num_positions().div_ceil(self.size)
+    }
+
+    #[inline]
+    fn opt_len(&self) -> Option<usize> {
+        Some(self.num_positions())
+    }
+
+    #[inline]
+    unsafe fn run<S>(&self, mut positions: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(M::Item) -> ControlFlow<()>,
+    {
+        // SAFETY: the caller's promise is the same; each number comes once.
+        positions.try_for_each(|number| sink(unsafe { self.chunk(number) }))
     }
 }
 

@@ -22,11 +22,21 @@ adaptors! {
 // SAFETY: the positions of the chain within.
 unsafe impl<B: IndexedPositions> Positions for Enumerate<B> {
     type Item = (usize, B::Item);
-    forward_to_base!(indexed);
+    forward_to_base!(len);
 
     #[inline]
-    fn num_positions(&self) -> usize {
-        self.base.num_positions()
+    unsafe fn run<S>(&self, positions: Range<usize>, mut sink: S) -> ControlFlow<()>
+    where
+        S: FnMut(Self::Item) -> ControlFlow<()>,
+    {
+        let mut number = positions.start;
+        let numbered = |item| {
+            let flow = sink((number, item));
+            number += 1;
+            flow
+        };
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.base.run(positions, numbered) }
     }
 }
 

@@ -14,6 +14,7 @@ use either::Either;
 
 use super::attempt::FirstFailure;
 use crate::data::{Output, Writer};
+use crate::iter::adapt::Copied;
 use crate::iter::by_ref::ByRef;
 use crate::iter::{Attempt, IntoParallelIterator, Positions, Uncontrolled};
 use crate::loops::{Options, drive, partials};
@@ -30,13 +31,13 @@ pub trait FromParallelIterator<T: Send>: Sized {
         chain: &P,
         options: &Options<'_>,
     ) -> Result<Self, Cancelled> {
-        Ok(Self::from_vec(Vec::collect_from(w, chain, options)?))
+        Ok(Self::from_lists(all_lists(w, chain, options)?))
     }
 
-    /// The collection of all elements of `items`.
+    /// The collection of all elements of `lists`.
     #[doc(hidden)]
-    fn from_vec(items: Vec<T>) -> Self {
-        Self::from_par_iter(items)
+    fn from_lists(lists: Vec<Vec<T>>) -> Self {
+        Self::from_par_iter(concatenated(lists))
     }
 }
 
@@ -68,8 +69,8 @@ impl<T: Send> FromParallelIterator<T> for Vec<T> {
         Ok(all)
     }
 
-    fn from_vec(items: Self) -> Self {
-        items
+    fn from_lists(lists: Vec<Self>) -> Self {
+        concatenated(lists)
     }
 }
 
@@ -94,12 +95,12 @@ impl<T: Send> FromParallelIterator<T> for LinkedList<T> {
         };
         let parts = partials(w, chain.num_positions(), options, Self::new, piece)?;
         let mut all = Self::new();
-        parts.into_iter().for_each(|mut part| all.append(&mut part));
+        parts.for_each(|mut part| all.append(&mut part));
         Ok(all)
     }
 
-    fn from_vec(items: Vec<T>) -> Self {
-        items.into_iter().collect()
+    fn from_lists(lists: Vec<Vec<T>>) -> Self {
+        lists.into_iter().flatten().collect()
     }
 }
 
@@ -147,7 +148,20 @@ pub(crate) fn lists<P: Positions>(
         // SAFETY: as in `append`.
         unsafe { chain.run(range, push) }
     };
-    partials(w, chain.num_positions(), options, Vec::new, piece)
+    Ok(partials(w, chain.num_positions(), options, Vec::new, piece)?.collect())
+}
+
+/// The items of a chain, in one list if there is one at each position.
+#[inline]
+fn all_lists<P: Positions>(
+    w: &Worker,
+    chain: &P,
+    options: &Options<'_>,
+) -> Result<Vec<Vec<P::Item>>, Cancelled> {
+    match chain.opt_len() {
+        Some(_) => Ok(vec![Vec::collect_from(w, chain, options)?]),
+        None => lists(w, chain, options),
+    }
 }
 
 /// Appends all lists to `all`; takes the first as it is if `all` has no memory yet.
@@ -183,7 +197,7 @@ pub(crate) fn two_lists<P: Positions, A: Send, B: Send>(
         unsafe { chain.run(range, push) }
     };
     let pairs = partials(w, chain.num_positions(), options, Default::default, piece)?;
-    let (left, right) = pairs.into_iter().unzip();
+    let (left, right) = pairs.unzip();
     Ok((concatenated(left), concatenated(right)))
 }
 
@@ -251,31 +265,30 @@ fn listed<I: IntoParallelIterator>(iter: I) -> Vec<I::Item> {
     collected(iter)
 }
 
-/// Collections made of a vector.
-macro_rules! from_vector {
-    ($([$($generics:tt)*] $item:ty => $type:ty;)*) => {$(
+/// Collections made of lists.
+macro_rules! from_lists {
+    ($lists:ident => $made:expr; $([$($generics:tt)*] $item:ty => $type:ty;)*) => {$(
         impl<$($generics)*> FromParallelIterator<$item> for $type {
             fn from_par_iter<I: IntoParallelIterator<Item = $item>>(iter: I) -> Self {
-                listed(iter).into_iter().collect()
+                Self::from_lists(iter.into_par_iter().end(all_lists))
             }
 
-            fn from_vec(items: Vec<$item>) -> Self {
-                items.into_iter().collect()
+            fn from_lists($lists: Vec<Vec<$item>>) -> Self {
+                $made
             }
         }
     )*};
 }
 
-from_vector! {
+from_lists! {
+    lists => concatenated(lists).into_iter().collect();
     [T: Send] T => VecDeque<T>;
     [T: Send] T => Box<[T]>;
     [T: Send] T => Rc<[T]>;
     [T: Send] T => Arc<[T]>;
     [T: Send + Ord] T => BinaryHeap<T>;
     [T: Send + Ord] T => BTreeSet<T>;
-    [T: Send + Eq + Hash, S: BuildHasher + Default] T => HashSet<T, S>;
     [K: Send + Ord, V: Send] (K, V) => BTreeMap<K, V>;
-    [K: Send + Eq + Hash, V: Send, S: BuildHasher + Default] (K, V) => HashMap<K, V, S>;
     [] char => String;
     ['a] &'a char => String;
     ['a] &'a str => String;
@@ -286,6 +299,18 @@ from_vector! {
     [] OsString => OsString;
     ['a] Cow<'a, OsStr> => OsString;
     [] () => ();
+}
+
+// One allocation, and no copy of the lists.
+from_lists! {
+    lists => {
+        let mut all = Self::default();
+        all.reserve(lists.iter().map(Vec::len).sum());
+        lists.into_iter().for_each(|list| all.extend(list));
+        all
+    };
+    [T: Send + Eq + Hash, S: BuildHasher + Default] T => HashSet<T, S>;
+    [K: Send + Eq + Hash, V: Send, S: BuildHasher + Default] (K, V) => HashMap<K, V, S>;
 }
 
 impl<'a, T: Clone + Send> FromParallelIterator<T> for Cow<'a, [T]> {
@@ -337,8 +362,18 @@ impl<T: Send> ParallelExtend<T> for Vec<T> {
     }
 }
 
+/// Copies take less room on their way than references.
+impl<'a, T: Copy + Send + Sync> ParallelExtend<&'a T> for Vec<T> {
+    fn par_extend<I: IntoParallelIterator<Item = &'a T>>(&mut self, iter: I) {
+        Copied::new(iter.into_par_iter()).end(|w, chain, options| append(w, chain, options, self));
+    }
+
+    fn extend_by_vec(&mut self, items: Vec<&'a T>) {
+        self.extend(items);
+    }
+}
+
 extended_by_vector! {
-    ['a, T: Copy + Send + Sync] &'a T => Vec<T>;
     [T: Send] T => VecDeque<T>;
     ['a, T: Copy + Send + Sync] &'a T => VecDeque<T>;
     [T: Send] T => LinkedList<T>;
@@ -514,7 +549,7 @@ where
         options: &Options<'_>,
     ) -> Result<Self, Cancelled> {
         let (left, right) = halves(w, chain, options)?;
-        Ok((A::from_vec(left), B::from_vec(right)))
+        Ok((A::from_lists(vec![left]), B::from_lists(vec![right])))
     }
 }
 
@@ -534,6 +569,6 @@ where
         options: &Options<'_>,
     ) -> Result<Self, Cancelled> {
         let (left, right) = sides(w, chain, options)?;
-        Ok((A::from_vec(left), B::from_vec(right)))
+        Ok((A::from_lists(vec![left]), B::from_lists(vec![right])))
     }
 }

@@ -40,7 +40,7 @@ use sinew_policy::chunk::Schedule;
 use sinew_policy::pace::Pace;
 use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 use sinew_sync::clock::{TICKS_PER_US, ticks};
-use sinew_sync::lock::Mutex;
+use sinew_sync::lock::{Mutex, MutexGuard};
 
 use crate::iter::{Positions, Uncontrolled};
 use crate::loops::Options;
@@ -153,21 +153,16 @@ impl<I: Iterator> IterBridge<I> {
 
     /// Takes at most `most` items, at least 1. Several are put into an empty batch. Counts in
     /// `waits` if it has to wait for the lock.
+    #[inline]
     fn take(&self, batch: &mut Vec<I::Item>, most: usize, waits: &mut usize) -> Taken<I::Item> {
-        let this = this_thread();
-        // Relaxed: see the orderings.
-        if self.holder.load(Ordering::Relaxed) == this {
-            self.is_left.store(true, Ordering::Relaxed);
+        let free = self.state.try_lock();
+        let Some(mut state) = free.or_else(|| self.wait_cold(waits)) else {
             return Taken::Nested;
-        }
-        let mut state = self.state.try_lock().unwrap_or_else(|| {
-            *waits += 1;
-            self.state.lock()
-        });
+        };
         if state.has_ended {
             return Taken::Last;
         }
-        self.holder.store(this, Ordering::Relaxed);
+        self.holder.store(this_thread(), Ordering::Relaxed);
         // Stays if the iterator panics (B2).
         state.has_ended = true;
         let number = state.iterator.size_hint().0.clamp(1, most);
@@ -180,6 +175,19 @@ impl<I: Iterator> IterBridge<I> {
         state.has_ended = matches!(taken, Taken::Last);
         self.holder.store(0, Ordering::Relaxed);
         taken
+    }
+
+    /// Waits for the lock, which was not free, and counts it in `waits`. `None` if this thread has
+    /// the lock itself, in a call of the iterator (B3).
+    #[cold]
+    fn wait_cold(&self, waits: &mut usize) -> Option<MutexGuard<'_, State<I>>> {
+        // Relaxed: see the orderings.
+        if self.holder.load(Ordering::Relaxed) == this_thread() {
+            self.is_left.store(true, Ordering::Relaxed);
+            return None;
+        }
+        *waits += 1;
+        Some(self.state.lock())
     }
 }
 
