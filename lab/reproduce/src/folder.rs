@@ -30,9 +30,9 @@ use crate::report::{Part, svg};
 use crate::results::Results;
 use crate::setting::Scale;
 
-const META: &str = "meta.json";
+pub(crate) const META: &str = "meta.json";
 const REPORT: &str = "README.md";
-const SAMPLES: &str = "samples.csv";
+pub(crate) const SAMPLES: &str = "samples.csv";
 
 /// A folder that belongs to one run of one experiment.
 #[derive(Debug)]

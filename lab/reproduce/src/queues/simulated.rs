@@ -61,9 +61,10 @@ fn placements() -> [(&'static str, &'static str, Placement); 4] {
     ]
 }
 
-const WAYS: [(&str, Order); 2] = [("tasking", Order::Single), ("tasking + queues", Order::Ring)];
+pub(super) const WAYS: [(&str, Order); 2] =
+    [("tasking", Order::Single), ("tasking + queues", Order::Ring)];
 
-fn labels(placement: &str, order: &str, way: &str) -> Labels {
+pub(super) fn labels(placement: &str, order: &str, way: &str) -> Labels {
     vec![("placement", placement.to_owned()), ("order", order.to_owned()), ("way", way.to_owned())]
 }
 
