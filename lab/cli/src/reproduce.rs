@@ -15,7 +15,7 @@ use sinew_reproduce::{
 use sinew_topology::{Limits, Machine};
 
 use crate::conditions::ConditionArgs;
-use crate::entries::{Entry, render};
+use crate::entries::{Entry, heading, render};
 use crate::files::ResultFile;
 use crate::progress::Progress;
 use crate::values::{count, seed};
@@ -202,7 +202,8 @@ fn list_exhibits(experiment: Option<&str>) -> String {
         let entries: Vec<Entry<'_>> =
             all.iter().map(|(name, subject, by)| entry((name, subject, by.clone()))).collect();
         if !entries.is_empty() {
-            text += &format!("\n{}:\n\n{}", publication[0].publication, render(&entries));
+            let title = heading(&format!("{}:", publication[0].publication));
+            text += &format!("\n{title}\n{}", render(&entries));
         }
     }
     text

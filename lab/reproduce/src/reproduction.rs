@@ -86,6 +86,8 @@ fn head(command: &str) -> String {
          **mechanics only**. A run with wrong answers is not judged.",
         "**Needs** something: the machine has not what the statement is about. Our number stands \
          beside it, and is not judged.",
+        "The rounds of a simulation differ in their random numbers. Tasks that were recorded for it \
+         are the same in all rounds: the noise of the recording is not in the spread.",
     ];
     for line in rule().iter().map(String::as_str).chain(whole) {
         text += &wrapped("- ", line);

@@ -22,9 +22,9 @@ const ABOUT: About = About {
     caveats: &[
         Caveat {
             unless: Need::Nothing,
-            words: "The model has three numbers: the speed of one worker near its data, from the \
-                fastest entry of the table; two workers saturate a memory, as the publication \
-                says; and how much longer a task takes far from its data, fitted to plain tasks \
+            words: "The model has three numbers. The speed of one worker near its data is from the \
+                fastest entry of the table. Two workers saturate a memory, as the publication \
+                says. How much longer a task takes far from its data is fitted to plain tasks \
                 under static,1 and jki. The other six entries are predictions.",
         },
         Caveat {
