@@ -31,7 +31,8 @@ pub(crate) struct ReproduceArgs {
     /// Write a page about all tables and figures from the results in the folder of --out; runs
     /// nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "experiment", "list", "config", "size", "threads", "mapping", "per_package", "repeat", "seed"
+        "experiment", "list", "config", "size", "threads", "mapping", "per_package", "repeat",
+        "seed"
     ])]
     pub(crate) page: Option<PathBuf>,
     /// Run the experiments listed in this TOML file: [[experiment]] with name, size, threads,

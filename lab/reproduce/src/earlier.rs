@@ -131,7 +131,7 @@ mod tests {
     use crate::folder::Folder;
     use crate::page::{Page, Progress};
 
-    /// What a run leaves in its folder.
+    /// Leaves the folder of a run.
     fn leave(out: &Path, results: &Results) {
         let experiment = find("plastic-metrics").unwrap();
         let setting = Setting { threads: vec![1, 4], ..Setting::new(Scale::Full, 2) };

@@ -2,7 +2,7 @@
 //! verdict by one rule.
 //!
 //! A pure function of the runs that lie in a folder. An exhibit is a row; a row has a line for each
-//! statement. What has not been run says so.
+//! statement. Those without a run are marked.
 //!
 //! # Not handled
 //!
@@ -54,7 +54,8 @@ fn page(exhibits: &[Exhibit], runs: &Runs, command: &str) -> String {
     let _ = write!(text, "\n## Verdicts\n\n{}", totals(publications.clone(), &rows).markdown());
     let mut rows = rows.iter();
     for publication in publications {
-        let _ = write!(text, "\n## {}\n\n{TITLES}", publication[0].publication);
+        let name = publication[0].publication;
+        let _ = write!(text, "\n## {}\n\n{}\n{TITLES}", authors(name), wrapped("", name));
         for row in rows.by_ref().take(publication.len()) {
             text += &row.line();
         }
@@ -86,8 +87,8 @@ fn head(command: &str) -> String {
          **mechanics only**. A run with wrong answers is not judged.",
         "**Needs** something: the machine has not what the statement is about. Our number stands \
          beside it, and is not judged.",
-        "The rounds of a simulation differ in their random numbers. Tasks that were recorded for it \
-         are the same in all rounds: the noise of the recording is not in the spread.",
+        "The rounds of a simulation differ in their random numbers. Tasks that were recorded for \
+         it are the same in all rounds: the noise of the recording is not in the spread.",
     ];
     for line in rule().iter().map(String::as_str).chain(whole) {
         text += &wrapped("- ", line);
@@ -176,7 +177,7 @@ impl<'a> Row<'a> {
         format!("| {label} | {subject} | {} |\n", cells.join(" | "))
     }
 
-    /// What each statement has to say, a line each, where several in a row say the same in one.
+    /// A line for each statement; one line where several in a row say the same.
     fn lines(&self, say: impl Fn(&Statement<'_>) -> String) -> String {
         let all: Vec<String> = self.statements.iter().map(say).collect();
         let letter = |at: usize| char::from(b'a' + at as u8);
@@ -248,7 +249,7 @@ fn totals<'a>(publications: impl Iterator<Item = &'a [Exhibit]>, rows: &[Row<'_>
             rows.iter().flat_map(|row| &row.statements).map(|one| &one.judged).collect();
         let count = |is: &dyn Fn(&Judged) -> bool| all.iter().filter(|one| is(one)).count();
         let repeated = rows.iter().filter(|row| !row.statements.is_empty()).count();
-        let author = publication[0].publication.split(',').next().unwrap_or_default();
+        let author = authors(publication[0].publication);
         let head: [(String, Cell); 4] = [
             cell("publication", author),
             cell("tables, figures, listings", rows.len()),
@@ -266,6 +267,10 @@ fn totals<'a>(publications: impl Iterator<Item = &'a [Exhibit]>, rows: &[Row<'_>
         table.row(head.into_iter().chain(verdicts).chain(others));
     }
     table
+}
+
+fn authors(publication: &str) -> &str {
+    publication.split(", ").next().unwrap_or_default()
 }
 
 /// Where and how an experiment was run, and what its run cannot show.

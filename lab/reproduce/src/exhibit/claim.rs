@@ -1,8 +1,8 @@
 //! Statements of the publications that a number of ours can be held against, and the one rule that
 //! judges all of them.
 //!
-//! The noise is that of the reports: see [`is_beyond`]. What a publication only says in words that
-//! name no side is shown beside our number, and not judged.
+//! The noise is that of the reports: see [`is_beyond`]. Words of a publication that name no side
+//! stand beside our number, which is not judged then.
 
 use std::fmt;
 
@@ -133,20 +133,20 @@ pub(crate) fn rule() -> Vec<String> {
             LEAST * 100.0
         ),
         format!(
-            "**Agrees**: the side is the published one beyond the noise, and three quarters of the \
-             rounds are near the published value. Near is within {near} % of a plain value, and of \
-             an effect within {near} % of its distance from no effect."
+            "**Agrees**: the side is the published one beyond the noise, and three quarters of \
+             the rounds are near the published value. Near is within {near} % of a plain value, \
+             and of an effect within {near} % of its distance from no effect."
         ),
-        "**Same direction**: the side is the published one beyond the noise; no value is published, \
-         or it is not near."
+        "**Same direction**: the side is the published one beyond the noise; no value is \
+         published, or it is not near."
             .to_owned(),
-        "**Contrary**: the other side, beyond the noise. **Another value**: a plain value that three \
-         quarters of the rounds miss on one side."
+        "**Contrary**: the other side, beyond the noise. **Another value**: a plain value that \
+         three quarters of the rounds miss on one side."
             .to_owned(),
         format!(
             "Where no effect is published, ours agrees if three quarters of the rounds lie within \
-             {same} % of none, and is contrary if they lie farther away on one side. No gain is one \
-             of less than {same} %."
+             {same} % of none, and is contrary if they lie farther away on one side. No gain is \
+             one of less than {same} %."
         ),
         "**Within the noise**: none of these. **Too few rounds**: fewer than a side takes. **Not \
          judged**: the publication names neither a value nor a side."

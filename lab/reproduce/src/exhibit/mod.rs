@@ -38,7 +38,7 @@ pub enum Standing {
     Repeated {
         /// One at least.
         by: Vec<Repeat>,
-        /// What the repetition cannot show, beside the limits of each experiment.
+        /// The limits of the repetition, beside the limits of each experiment.
         limits: &'static str,
     },
     /// Not at all, for this reason.
@@ -54,7 +54,7 @@ type Claims = dyn Fn(&Results, &Setting) -> Vec<Claim>;
 pub struct Repeat {
     /// The name of the experiment.
     pub experiment: &'static str,
-    /// What the statements are about, which a smaller machine does not have.
+    /// A part of the machine that the statements are about; they are not judged without it.
     pub needs: Option<Need>,
     /// The machines that it simulates, if it does.
     pub model: Option<&'static str>,

@@ -309,7 +309,7 @@ fn transactions(results: &Results, setting: &Setting) -> Vec<Claim> {
     said.map(claim).into()
 }
 
-/// What the text says of an optimisation's gain.
+/// The statements of the text about an optimisation's gain.
 fn said(optimisation: &str) -> [(&'static str, Said); 5] {
     let all = |said: [Said; 5]| {
         let apps = ["intruder", "kmeans", "labyrinth", "vacation", "yada"];

@@ -37,8 +37,8 @@ pub const PERFORMANCE_WORDS: &str = "Its Figure 6.2 is a picture without numbers
 /// The same of Figure 6.4.
 pub const SCHEDULES_WORDS: &str = "Its Figure 6.4 is a picture without numbers. The text says: the \
     dynamic schedules are almost three times as fast as static, with single tasks a little slower \
-    than with chunks. Also static that is switched to chunks after five seconds is on a par with chunks \
-    from the beginning.";
+    than with chunks. Also static that is switched to chunks after five seconds is on a par with \
+    chunks from the beginning.";
 
 /// Experiment 5: two programs, and how many tasks each had. Both had as many threads as there were
 /// cores, or the first 4, 2 and 4, and the second 2.

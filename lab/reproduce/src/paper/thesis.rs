@@ -127,8 +127,8 @@ pub const PROFILE_WORDS: &str = "The thesis shows its profiles as pictures witho
     text says: many applications scale better on the NUMA machine, whose packages do not share one \
     memory bus. Stealing dominates the time in the library for every application, and within it \
     the waiting between attempts, so most attempts fail, on the NUMA machine even more of them. \
-    Also strassen and fluidanimate scale badly on both machines, and strassen's time for stealing grows \
-    with the number of threads.";
+    Also strassen and fluidanimate scale badly on both machines, and strassen's time for stealing \
+    grows with the number of threads.";
 
 #[cfg(test)]
 mod tests {

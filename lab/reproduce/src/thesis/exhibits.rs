@@ -273,7 +273,7 @@ const APPENDIX: [Shown; 29] = [
 ];
 
 impl Shown {
-    /// What each of its figures shows.
+    /// The content of each of its figures.
     fn kinds(&self) -> &'static [&'static str] {
         match (self.figures, self.techniques) {
             (3, _) => &["speed-up", "time", "gain"],
