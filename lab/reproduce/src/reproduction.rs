@@ -292,7 +292,7 @@ fn run_text(experiment: &Experiment, run: Option<&Run>) -> String {
     for line in conditions.into_iter().chain(wrong).chain(left_out) {
         text += &wrapped("- ", &line);
     }
-    text += "\nIt cannot show:\n\n";
+    text += "\nLimits:\n\n";
     for caveat in caveats(about, setting, origin) {
         text += &wrapped("- ", &caveat);
     }
