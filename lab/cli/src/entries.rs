@@ -20,6 +20,11 @@ pub(crate) fn render(entries: &[Entry<'_>]) -> String {
     entries.iter().map(|entry| entry.render(longest + GAP)).collect()
 }
 
+/// A line above a list, or several.
+pub(crate) fn heading(words: &str) -> String {
+    fill(words, WIDTH) + "\n"
+}
+
 impl Entry<'_> {
     fn render(&self, margin: usize) -> String {
         let blank = " ".repeat(margin);

@@ -9,12 +9,14 @@ use sinew_console::{Failure, output, unknown};
 use sinew_reproduce::config::{self, Queued};
 use sinew_reproduce::runner::{Step, describe};
 use sinew_reproduce::{
-    Experiment, Failure as Failed, Origin, Outcome, Scale, Setting, all, find, reproduce,
+    Exhibit, Experiment, Failure as Failed, Origin, Outcome, Scale, Setting, all, exhibits, find,
+    reproduce, reproduction,
 };
 use sinew_topology::{Limits, Machine};
 
 use crate::conditions::ConditionArgs;
-use crate::entries::{Entry, render};
+use crate::entries::{Entry, heading, render};
+use crate::files::ResultFile;
 use crate::progress::Progress;
 use crate::values::{count, seed};
 
@@ -23,9 +25,16 @@ use crate::values::{count, seed};
 pub(crate) struct ReproduceArgs {
     /// The experiment; see --list [default: all experiments]
     pub(crate) experiment: Option<String>,
-    /// List the experiments
+    /// List the experiments, and all tables and figures of the publications
     #[arg(long)]
     pub(crate) list: bool,
+    /// Write a page about all tables and figures from the results in the folder of --out; runs
+    /// nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "experiment", "list", "config", "size", "threads", "mapping", "per_package", "repeat",
+        "seed"
+    ])]
+    pub(crate) page: Option<PathBuf>,
     /// Run the experiments listed in this TOML file: [[experiment]] with name, size, threads,
     /// mapping, per_package, repeat, seed, out, worklists and parameters, as
     /// `parameters = { tasks = 5000 }`; [defaults] for all
@@ -107,7 +116,10 @@ impl From<NamedScale> for Scale {
 
 pub(crate) fn perform(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.list {
-        return list(&chosen(args.experiment.as_deref())?);
+        return list(args.experiment.as_deref());
+    }
+    if let Some(page) = &args.page {
+        return write_page(page, &args.out);
     }
     let origin = Origin::here(command_line());
     let queue = queue(args, origin.processors)?;
@@ -160,13 +172,48 @@ fn chosen(name: Option<&str>) -> Result<Vec<Experiment>, Failure> {
     Ok(vec![found])
 }
 
-fn list(experiments: &[Experiment]) -> Result<(), Failure> {
+fn list(name: Option<&str>) -> Result<(), Failure> {
+    let experiments = chosen(name)?;
     let entry = |Experiment { about, .. }: &Experiment| {
         let remark = format!("from {}", about.source());
         Entry { name: about.name, description: about.title, remark }
     };
     let entries: Vec<Entry> = experiments.iter().map(entry).collect();
-    Ok(output::print(&render(&entries))?)
+    Ok(output::print(&format!("{}{}", render(&entries), list_exhibits(name)))?)
+}
+
+/// The tables and figures of the publications, a list each: all of them, or those that one
+/// experiment repeats.
+fn list_exhibits(experiment: Option<&str>) -> String {
+    let exhibits = exhibits();
+    let mut text = String::new();
+    for publication in exhibits.chunk_by(|one, next| one.publication == next.publication) {
+        let is_listed = |exhibit: &&Exhibit| {
+            experiment.is_none_or(|experiment| exhibit.experiments().contains(&experiment))
+        };
+        let entry = |exhibit: &Exhibit| {
+            let remark = match exhibit.reason() {
+                Some(why) => format!("none: {why}"),
+                None => format!("by {}", exhibit.experiments().join(", ")),
+            };
+            (exhibit.label.clone(), exhibit.subject.clone(), remark)
+        };
+        let all: Vec<_> = publication.iter().filter(is_listed).map(entry).collect();
+        let entry = |(name, description, remark)| Entry { name, description, remark };
+        let entries: Vec<Entry<'_>> =
+            all.iter().map(|(name, subject, by)| entry((name, subject, by.clone()))).collect();
+        if !entries.is_empty() {
+            let title = heading(&format!("{}:", publication[0].publication));
+            text += &format!("\n{title}\n{}", render(&entries));
+        }
+    }
+    text
+}
+
+/// Writes the page about the results that lie in a folder.
+fn write_page(page: &Path, out: &Path) -> Result<(), Failure> {
+    let file = ResultFile::create(page)?;
+    file.write(&reproduction(out, &command_line()).map_err(failed)?)
 }
 
 /// Runs as one of several programs, controlled by the process that measures them.

@@ -146,6 +146,17 @@ pub enum Need {
     Nothing,
 }
 
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Workers(workers) => write!(f, "{workers} workers"),
+            Self::Nodes(nodes) => write!(f, "{nodes} NUMA nodes"),
+            Self::Packages(packages) => write!(f, "{packages} packages"),
+            Self::Nothing => f.write_str("nothing that exists"),
+        }
+    }
+}
+
 /// Cases that share what they work on: prepared together, run in turn, forgotten together.
 pub struct Block {
     /// The name in the line of progress.

@@ -28,10 +28,11 @@ use crate::page::{Page, Progress};
 use crate::parameters::Values;
 use crate::report::{Part, svg};
 use crate::results::Results;
+use crate::setting::Scale;
 
-const META: &str = "meta.json";
+pub(crate) const META: &str = "meta.json";
 const REPORT: &str = "README.md";
-const SAMPLES: &str = "samples.csv";
+pub(crate) const SAMPLES: &str = "samples.csv";
 
 /// A folder that belongs to one run of one experiment.
 #[derive(Debug)]
@@ -46,6 +47,7 @@ struct Meta<'a> {
     source: String,
     finished: bool,
     samples: usize,
+    scale: Scale,
     size: &'a str,
     threads: &'a [usize],
     repeat: usize,
@@ -55,6 +57,10 @@ struct Meta<'a> {
     #[serde(skip_serializing_if = "Values::is_empty")]
     parameters: &'a Values,
     origin: &'a Origin,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    wrong: &'a [String],
     files: Vec<String>,
 }
 
@@ -154,6 +160,7 @@ fn meta<'a>(page: &Page<'a>, files: Vec<String>) -> Meta<'a> {
         source: page.about.source(),
         finished: page.progress == Progress::Finished,
         samples: page.results.samples().len(),
+        scale: page.setting.scale,
         size: page.size,
         threads: &page.setting.threads,
         repeat: page.setting.repeat,
@@ -161,6 +168,8 @@ fn meta<'a>(page: &Page<'a>, files: Vec<String>) -> Meta<'a> {
         mapping: page.setting.mapping.as_ref().map(ToString::to_string),
         parameters: &page.setting.parameters,
         origin: page.origin,
+        left_out: &page.results.left_out,
+        wrong: &page.results.wrong,
         files,
     }
 }
@@ -190,7 +199,7 @@ mod tests {
     use crate::experiment::About;
     use crate::report::{Form, Plot, Series, Table, cell};
     use crate::results::Sample;
-    use crate::setting::{Scale, Setting};
+    use crate::setting::Setting;
 
     static ABOUT: About = About {
         name: "x",

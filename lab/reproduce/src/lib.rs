@@ -25,12 +25,13 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `experiment`, `catalogue` | what an experiment is; all of them |
+//! | `experiment`, `exhibit/`, `catalogue` | what an experiment is, and what it repeats; all of them |
 //! | [`config`], `parameters` | several experiments, queued from a file; their parameters |
 //! | `setting`, `worklists`, `origin` | under which conditions it is run, and on which machine |
 //! | `runner`, `results`, `statistics` | how it is run, and what may be asked about what came out |
 //! | `report/`, `page` | tables and plots; the whole report as text |
-//! | `folder`, `session` | what lies on disk, and when it is written |
+//! | `folder`, `session`, `earlier` | what lies on disk, when it is written, and read back |
+//! | `reproduction` | a page of all tables and figures beside the results of many runs |
 //! | [`process`] | processes that are spoken to by lines |
 //! | `paper/` | the publications' values |
 //! | `common/` | what experiments share: applications and pools |
@@ -43,6 +44,8 @@
 mod catalogue;
 mod common;
 pub mod config;
+mod earlier;
+mod exhibit;
 pub mod experiment;
 mod failure;
 mod file;
@@ -56,6 +59,7 @@ mod plastic;
 pub mod process;
 mod queues;
 pub mod report;
+mod reproduction;
 mod results;
 pub mod runner;
 mod session;
@@ -65,7 +69,8 @@ mod thesis;
 mod wool;
 mod worklists;
 
-pub use catalogue::{all, find};
+pub use catalogue::{all, exhibits, find};
+pub use exhibit::{Claim, Exhibit, Repeat, Said, Standing, Unit, Verdict};
 pub use experiment::{About, Experiment};
 pub use failure::Failure;
 pub use file::ResultFile;
@@ -73,6 +78,7 @@ pub use openskel::{Chosen, Compared, Effort, Oracle, Summary, averages, search_s
 pub use origin::Origin;
 pub use parameters::{Parameter, Values};
 pub use plastic::{PROGRAM, run_program};
+pub use reproduction::reproduction;
 pub use results::{Labels, Metrics, Results, Sample, Which};
 pub use session::{Outcome, reproduce};
 pub use setting::{Scale, Setting};

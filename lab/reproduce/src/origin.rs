@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sinew_topology::{Level, Limits, Machine};
 
 /// The machine, the program, and how it was called.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Origin {
     /// The model of the processor.
     pub processor: String,

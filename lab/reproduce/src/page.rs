@@ -56,8 +56,16 @@ impl Page<'_> {
         }
         section(&mut text, "Left out", &self.results.left_out);
         section(&mut text, "Wrong answers", &self.results.wrong);
-        section(&mut text, "What this run cannot show", &self.caveats());
-        section(&mut text, "Where and how it was measured", &self.conditions());
+        section(
+            &mut text,
+            "What this run cannot show",
+            &caveats(self.about, self.setting, self.origin),
+        );
+        section(
+            &mut text,
+            "Where and how it was measured",
+            &conditions(self.setting, self.size, self.origin),
+        );
         text
     }
 
@@ -77,56 +85,54 @@ impl Page<'_> {
             text.push_str("\n**Some answers were wrong**; see below.\n");
         }
     }
+}
 
-    /// The sentences that hold here, and what every report must admit.
-    fn caveats(&self) -> Vec<String> {
-        let holds = |caveat: &&Caveat| !self.meets(caveat.unless);
-        let mut sentences: Vec<String> =
-            self.about.caveats.iter().filter(holds).map(|caveat| caveat.words.to_owned()).collect();
-        let (workers, cores) = (self.setting.most_workers(), self.origin.processors);
-        if workers > cores {
-            sentences.push(format!(
-                "{workers} workers shared {cores} processors: times say how well they take turns, \
-                 not how well they share work."
-            ));
-        }
-        if !self.origin.optimised() {
-            sentences.push(
-                "The program was built without full optimisation: its times mean nothing."
-                    .to_owned(),
-            );
-        }
-        sentences
+/// Machine, program, command, and the conditions of a run, one fact a line.
+pub(crate) fn conditions(setting: &Setting, size: &str, origin: &Origin) -> Vec<String> {
+    let Setting { threads, repeat, seed, mapping, parameters, .. } = setting;
+    let threads: Vec<String> = threads.iter().map(usize::to_string).collect();
+    let mut lines = origin.lines();
+    lines.push(format!(
+        "size {size}, workers {}, repetitions {repeat} (figures are medians; all cases in turn, \
+         shuffled with seed {seed})",
+        threads.join(", ")
+    ));
+    lines.extend(mapping.iter().map(|mapping| {
+        format!("mapping {mapping} in all pools, except where a case is about a mapping")
+    }));
+    if !parameters.is_empty() {
+        lines.push(format!("parameters: {parameters}"));
     }
+    lines
+}
 
-    fn meets(&self, need: Need) -> bool {
-        match need {
-            Need::Workers(workers) => {
-                self.setting.most_workers() >= workers && self.origin.processors >= workers
-            }
-            Need::Nodes(nodes) => self.origin.nodes >= nodes,
-            Need::Packages(packages) => self.origin.packages >= packages,
-            Need::Nothing => false,
-        }
-    }
-
-    fn conditions(&self) -> Vec<String> {
-        let Setting { threads, repeat, seed, mapping, parameters, .. } = self.setting;
-        let size = self.size;
-        let threads: Vec<String> = threads.iter().map(usize::to_string).collect();
-        let mut lines = self.origin.lines();
-        lines.push(format!(
-            "size {size}, workers {}, repetitions {repeat} (figures are medians; all cases in \
-             turn, shuffled with seed {seed})",
-            threads.join(", ")
+/// The sentences that hold for such a run, and what every report must admit.
+pub(crate) fn caveats(about: &About, setting: &Setting, origin: &Origin) -> Vec<String> {
+    let holds = |caveat: &&Caveat| !meets(caveat.unless, setting, origin);
+    let mut sentences: Vec<String> =
+        about.caveats.iter().filter(holds).map(|caveat| caveat.words.to_owned()).collect();
+    let (workers, cores) = (setting.most_workers(), origin.processors);
+    if workers > cores {
+        sentences.push(format!(
+            "{workers} workers shared {cores} processors: times say how well they take turns, not \
+             how well they share work."
         ));
-        lines.extend(mapping.iter().map(|mapping| {
-            format!("mapping {mapping} in all pools, except where a case is about a mapping")
-        }));
-        if !parameters.is_empty() {
-            lines.push(format!("parameters: {parameters}"));
-        }
-        lines
+    }
+    if !origin.optimised() {
+        sentences.push(
+            "The program was built without full optimisation: its times mean nothing.".to_owned(),
+        );
+    }
+    sentences
+}
+
+/// Whether such a run had this.
+pub(crate) fn meets(need: Need, setting: &Setting, origin: &Origin) -> bool {
+    match need {
+        Need::Workers(workers) => setting.most_workers() >= workers && origin.processors >= workers,
+        Need::Nodes(nodes) => origin.nodes >= nodes,
+        Need::Packages(packages) => origin.packages >= packages,
+        Need::Nothing => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sinew::Mapping;
 use sinew_topology::{CpuSet, Level, Machine, place};
 
@@ -11,7 +11,7 @@ use crate::parameters::Values;
 use crate::worklists::Worklists;
 
 /// The size of the experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// Everything once round in some seconds: shows that it works, its figures mean little.

@@ -38,7 +38,9 @@ fn meta(folder: &Path) -> Value {
 
 fn names() -> Vec<String> {
     let list = text(&sinew(&["--list"]).output().unwrap().stdout);
-    let names = list.lines().filter(|line| !line.starts_with(' '));
+    // The tables and figures follow after an empty line.
+    let experiments = list.lines().take_while(|line| !line.is_empty());
+    let names = experiments.filter(|line| !line.starts_with(' '));
     names.map(|line| line.split(' ').next().unwrap().to_owned()).collect()
 }
 
@@ -162,6 +164,79 @@ fn every_experiment_runs_once_and_leaves_a_whole_folder() {
     parts.dedup();
     // One of them is the oracle's.
     assert_eq!(parts.len(), PARTS.len() - 1, "{parts:?}");
+    check_page(path);
+}
+
+/// The statements that need what not every machine has, such as a compiler for OpenMP or counters
+/// of the processor, or what a quick run has not: rounds, most thresholds, a run that is long
+/// enough for a tuner.
+const MAY_BE_MISSING: [&str; 8] = [
+    "OpenMP",
+    "miss ratio with helpers",
+    "one socket over own sockets",
+    "over first touch",
+    "more workers over 2",
+    "deviation (UMA16)",
+    "(0.5, 0.5)",
+    "tuner has settled",
+];
+
+/// Asserts that the page about the results in this folder has a number of ours for every statement,
+/// and no finding of quick runs.
+#[track_caller]
+fn check_page(out: &str) {
+    let file = Path::new(out).join("page.md");
+    let output = sinew(&["--page", file.to_str().unwrap(), "--out", out]).output().unwrap();
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", text(&output.stderr));
+    let page = fs::read_to_string(&file).unwrap();
+    let rows = page.lines().filter(|line| line.split('|').count() == 9);
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split('|').map(str::trim).collect()).collect();
+    assert!(rows.len() > 200, "{}", rows.len());
+    for row in rows {
+        let [_, label, _, _, statements, ours, verdicts, ..] = row[..] else { panic!("{row:?}") };
+        let judged = ["agrees", "same direction", "contrary", "another value"];
+        assert!(!judged.iter().any(|verdict| verdicts.contains(verdict)), "{label}: {verdicts}");
+        assert!(!verdicts.contains("not run"), "{label}: {verdicts}");
+        let missing = ours == "-" || ours.contains(": -.");
+        let excused = MAY_BE_MISSING.iter().any(|words| statements.contains(words));
+        assert!(!missing || statements == "-" || excused, "{label}: {statements} {ours}");
+    }
+}
+
+/// Catches: a page that is written over something that holds no results, or from nothing at all
+/// without a word.
+#[test]
+fn a_page_without_results_says_that_nothing_was_run() {
+    let out = tempfile::tempdir().unwrap();
+    let file = out.path().join("page.md");
+    let words = ["--page", file.to_str().unwrap(), "--out", out.path().to_str().unwrap()];
+    assert!(sinew(&words).output().unwrap().status.success());
+    let page = fs::read_to_string(&file).unwrap();
+    assert!(page.contains("Not run: ") && page.contains("| not run |"), "{page}");
+    fs::create_dir(out.path().join("wool-chip")).unwrap();
+    fs::write(out.path().join("wool-chip/meta.json"), "{}").unwrap();
+    let message = refused(&sinew(&words).output().unwrap(), 2);
+    assert!(message.contains("meta.json"), "{message}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), page);
+}
+
+/// Catches: a table or figure that the list forgets, or a list of one experiment with those of
+/// others.
+#[test]
+fn the_list_names_tables_and_figures_with_experiments_or_reasons() {
+    let list = text(&sinew(&["--list"]).output().unwrap().stdout);
+    for words in [
+        "Figure 200",
+        "none: a drawing, nothing to measure",
+        "Figure 6.7",
+        "by wool-chip, wool-speedup",
+        "none: parameters",
+    ] {
+        assert!(list.contains(words), "{words}");
+    }
+    assert!(list.lines().all(|line| line.chars().count() <= 80), "{list}");
+    let of_one = text(&sinew(&["wool-simulation", "--list"]).output().unwrap().stdout);
+    assert!(of_one.contains("Figure 4") && !of_one.contains("Figure 5"), "{of_one}");
 }
 
 /// Catches: a name in the list that the command does not know.

@@ -65,7 +65,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Misses of the last cache per access to it in each round.
-    fn round_misses(&self, app: &str, version: Version<'_>) -> Vec<f64> {
+    pub(super) fn round_misses(&self, app: &str, version: Version<'_>) -> Vec<f64> {
         let [accesses, misses] =
             ["cache_accesses", "cache_misses"].map(|metric| self.values(app, version, metric));
         let ratios = accesses.into_iter().zip(misses).filter(|(accesses, _)| *accesses > 0.0);
@@ -101,7 +101,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// The speed of another version relative to `of` in each round.
-    fn speed_ups(&self, app: &str, of: Version<'_>, to: Version<'_>) -> Vec<f64> {
+    pub(super) fn speed_ups(&self, app: &str, of: Version<'_>, to: Version<'_>) -> Vec<f64> {
         self.ask(app, of, |results, of| self.ask(app, to, |_, to| results.ratios(of, to, "wall_s")))
     }
 

@@ -40,14 +40,14 @@ pub(super) fn experiment() -> Experiment {
     Experiment::new(ABOUT, blocks(cases), report)
 }
 
-const EARLY: &str = "first write";
-const LATE: &str = "commit";
+pub(super) const EARLY: &str = "first write";
+pub(super) const LATE: &str = "commit";
 const LOCKS: [(&str, Locking); 2] = [(EARLY, Locking::Encounter), (LATE, Locking::Commit)];
 
 /// Improvements and losses below this, in per cent, are none.
 const NOTHING: f64 = 5.0;
 
-fn labels(app: &str, optimisation: &str, locks: &str) -> Labels {
+pub(super) fn labels(app: &str, optimisation: &str, locks: &str) -> Labels {
     vec![
         ("application", app.to_owned()),
         ("optimisation", optimisation.to_owned()),

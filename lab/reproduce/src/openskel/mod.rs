@@ -17,6 +17,7 @@
 //! | `path` | Figure 6.7: the tuner's steps |
 //! | `footprint` | Figure 7.1: pages that are touched, over time |
 //! | `places` | Figures 7.4 and 7.5: thread mappings and page placements |
+//! | `exhibits` | all tables and figures, and what they are held against |
 //!
 //! Averages are those of its equation 4.4: the mean over the applications of the best improvement
 //! of each.
@@ -26,6 +27,7 @@ mod bench;
 mod combined;
 mod comparison;
 mod ended;
+mod exhibits;
 mod footprint;
 mod locking;
 mod oracle;
@@ -38,6 +40,7 @@ mod thresholds;
 mod versions;
 
 pub use applications::search_size;
+pub(crate) use exhibits::exhibits;
 pub use oracle::{Chosen, Compared, Effort, Oracle, Summary, averages};
 
 use crate::experiment::{Caveat, Experiment, Need};

@@ -285,7 +285,7 @@ pub(super) fn played<'a>(
 }
 
 /// The labels of a search's pick.
-fn picked<'a>(results: &'a Results, app: &'a str) -> Option<[(&'a str, &'a str); 3]> {
+pub(super) fn picked<'a>(results: &'a Results, app: &'a str) -> Option<[(&'a str, &'a str); 3]> {
     [ORACLE, FOUND].into_iter().find_map(|[pick, _]| played(results, app, pick))
 }
 

@@ -40,11 +40,11 @@ pub(super) fn experiment() -> Experiment {
     Experiment::new(ABOUT, blocks(cases), report)
 }
 
-const SCATTER: &str = "scatter";
-const COMPACT: &str = "compact";
-const SYSTEM: &str = "the system";
-const CYCLIC: &str = "pages cyclic";
-const BOUND: &str = "pages bound";
+pub(super) const SCATTER: &str = "scatter";
+pub(super) const COMPACT: &str = "compact";
+pub(super) const SYSTEM: &str = "the system";
+pub(super) const CYCLIC: &str = "pages cyclic";
+pub(super) const BOUND: &str = "pages bound";
 const PLACES: [&str; 5] = [SCATTER, COMPACT, SYSTEM, CYCLIC, BOUND];
 
 /// The baseline at a place, with this number of workers; `None` if there is only one node for the

@@ -49,21 +49,21 @@ pub(super) fn experiment() -> Experiment {
 }
 
 const MACHINES: [&str; 3] = ["uma16", "numa16", "numa32"];
-const BASELINE: &str = "baseline";
-const STEALING: &str = "stealing";
+pub(super) const BASELINE: &str = "baseline";
+pub(super) const STEALING: &str = "stealing";
 const VERSIONS: [(&str, bool); 2] = [(BASELINE, false), (STEALING, true)];
 
 /// The most units of a simulated run, and of one of those that the variables are fitted by.
 const MOST_UNITS: u64 = 50_000;
 const FITTED_UNITS: u64 = 5_000;
 
-fn counts(machine: &str, scale: Scale) -> Vec<usize> {
+pub(super) fn counts(machine: &str, scale: Scale) -> Vec<usize> {
     let most = if machine == "numa32" { 32 } else { 16 };
     let doubled = [1, 2, 4, 8, 16, 32].into_iter().filter(|&cores| cores <= most);
     doubled.filter(|&cores| scale != Scale::Quick || cores == 1 || cores == most).collect()
 }
 
-fn labels(app: &str, machine: &str, version: &str, cores: usize) -> Labels {
+pub(super) fn labels(app: &str, machine: &str, version: &str, cores: usize) -> Labels {
     vec![
         ("application", app.to_owned()),
         ("machine", machine.to_owned()),

@@ -34,7 +34,7 @@ pub(super) fn experiment() -> Experiment {
 
 const SERIAL: &str = "serial";
 pub(super) const BASELINE: &str = "baseline";
-const HELPERS: &str = "helpers";
+pub(super) const HELPERS: &str = "helpers";
 pub(super) const OPTIMISATIONS: [&str; 4] = ["stealing", "coalescing", "swap retry", HELPERS];
 
 /// An optimisation with this number of cores; `None` if it does not apply there.

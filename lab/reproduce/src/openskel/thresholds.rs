@@ -44,7 +44,7 @@ fn show(tenths: u32) -> String {
     format!("0.{tenths}")
 }
 
-fn labels(app: &str, (alpha, beta): (u32, u32)) -> Labels {
+pub(super) fn labels(app: &str, (alpha, beta): (u32, u32)) -> Labels {
     vec![("application", app.to_owned()), ("alpha", show(alpha)), ("beta", show(beta))]
 }
 

@@ -43,8 +43,8 @@ pub(super) fn experiment() -> Experiment {
 }
 
 const SERIAL: &str = "serial";
-const BY_HAND: &str = "by hand";
-const BASELINE: &str = "baseline";
+pub(super) const BY_HAND: &str = "by hand";
+pub(super) const BASELINE: &str = "baseline";
 const STEALING: &str = "stealing";
 const PARALLEL: [&str; 3] = [BY_HAND, BASELINE, STEALING];
 

@@ -36,9 +36,9 @@ pub const PERFORMANCE_WORDS: &str = "Its Figure 6.2 is a picture without numbers
 
 /// The same of Figure 6.4.
 pub const SCHEDULES_WORDS: &str = "Its Figure 6.4 is a picture without numbers. The text says: the \
-    dynamic schedules are almost three times as fast as static; with single tasks a little slower \
-    than with chunks; static that is switched to chunks after five seconds is on a par with chunks \
-    from the beginning.";
+    dynamic schedules are almost three times as fast as static, with single tasks a little slower \
+    than with chunks. Also static that is switched to chunks after five seconds is on a par with \
+    chunks from the beginning.";
 
 /// Experiment 5: two programs, and how many tasks each had. Both had as many threads as there were
 /// cores, or the first 4, 2 and 4, and the second 2.
@@ -52,12 +52,12 @@ pub const SHARING_INTERVALS_MS: [u64; 2] = [20, 100];
 
 /// The text about Figure 6.5.
 pub const SHARING_WORDS: &str = "Its Figure 6.5 is a picture without numbers. The text says: the \
-    coordinated programs were consistently faster than both in anarchy, their times varied \
-    significantly less, and 100 ms between two looks for messages were better than 20 ms, in all \
+    coordinated programs were consistently faster than both in anarchy, and their times varied \
+    significantly less. Also 100 ms between two looks for messages were better than 20 ms, in all \
     50 runs, for reasons that are not known.";
 
 /// The text about co-scheduling, after another publication.
 pub const PAIRS_WORDS: &str = "Its Figure 2.1, taken from Collins, Harris, Cole and Fensch, \
     \"LIRA: Adaptive Contention-Aware Thread Placement for Parallel Runtime Systems\", shows the \
-    pairwise speed-up of programs that share a socket over the same on sockets of their own: most \
+    pairwise speed-up of programs that share a socket over the same on sockets of their own. Most \
     pairs lose, and some gain.";

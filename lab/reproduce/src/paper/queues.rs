@@ -50,11 +50,11 @@ pub const DOMAINS: usize = 4;
 
 /// The text about Figures 1 and 2, whose values only the pictures show.
 pub const FIGURE_WORDS: &str = "Its Figures 1 and 2 are pictures without numbers. The text says of \
-    the ccNUMA machine: static loops scale nearly as on a machine with uniform memory; dynamic \
-    ones lose most of their parallel efficiency to remote accesses, and vary from sweep to sweep; \
-    with all pages in one domain nothing is gained over one socket, about what its Table 1 has for \
-    plain tasks over statically placed blocks submitted in order (149.8 MLUP/s); 4 threads on two \
-    sockets under a dynamic loop reach about 247.9, 8 threads on four about 412.7; locality queues \
+    the ccNUMA machine: static loops scale nearly as on a machine with uniform memory. Dynamic \
+    ones lose most of their parallel efficiency to remote accesses, and vary from sweep to sweep. \
+    With all pages in one domain nothing is gained over one socket, about what its Table 1 has for \
+    plain tasks over statically placed blocks submitted in order (149.8 MLUP/s). 4 threads on two \
+    sockets under a dynamic loop reach about 247.9, 8 threads on four about 412.7. Locality queues \
     come within 10 % of the static loop.";
 
 #[cfg(test)]

@@ -125,10 +125,10 @@ pub fn said_of(app: &str, technique: Technique, machine: &str) -> String {
 /// The text of chapter 2 about the profiles, whose values only its pictures show.
 pub const PROFILE_WORDS: &str = "The thesis shows its profiles as pictures without numbers. Its \
     text says: many applications scale better on the NUMA machine, whose packages do not share one \
-    memory bus; stealing dominates the time in the library for every application, and within it \
-    the waiting between attempts, so most attempts fail, on the NUMA machine even more of them; \
-    strassen and fluidanimate scale badly on both machines, and strassen's time for stealing grows \
-    with the number of threads.";
+    memory bus. Stealing dominates the time in the library for every application, and within it \
+    the waiting between attempts, so most attempts fail, on the NUMA machine even more of them. \
+    Also strassen and fluidanimate scale badly on both machines, and strassen's time for stealing \
+    grows with the number of threads.";
 
 #[cfg(test)]
 mod tests {

@@ -41,7 +41,7 @@ pub(super) fn experiment() -> Experiment {
 const KINDS: [(&str, Kind); 3] =
     [("compute", Kind::Compute), ("in a row", Kind::Stream), ("at random", Kind::Irregular)];
 
-const SEQUENTIAL: &str = "sequential";
+pub(super) const SEQUENTIAL: &str = "sequential";
 const OPENMP: &str = "OpenMP, static";
 const OURS: &str = "map-array, static";
 const OURS_DYNAMIC: &str = "map-array, dynamic individual";

@@ -29,8 +29,8 @@ pub(super) fn experiment() -> Experiment {
     experiment.with_parameters(&[TASKS, REPEATS, CHUNK])
 }
 
-const WITHOUT: &str = "without metrics";
-const WITH: &str = "with metrics";
+pub(super) const WITHOUT: &str = "without metrics";
+pub(super) const WITH: &str = "with metrics";
 const WAYS: [&str; 2] = [WITHOUT, WITH];
 
 /// Tasks and repetitions.

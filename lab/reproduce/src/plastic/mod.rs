@@ -14,6 +14,7 @@
 //! | `switching` | Experiment 3: what it costs that programs can be changed |
 //! | `sharing` | Experiment 5: two programs, coordinated and in anarchy |
 //! | `pairs/` | every two of several kinds of programs |
+//! | `exhibits` | all tables and figures, and what they are held against |
 //!
 //! A repetition of the publication's Collatz sequence takes about 10 ns here. At the default size
 //! tasks have fewer repetitions, and as many tasks and chunks as there.
@@ -21,6 +22,7 @@
 mod access;
 mod bench;
 mod common;
+mod exhibits;
 mod metrics;
 mod openmp;
 mod pairs;
@@ -30,6 +32,7 @@ mod schedules;
 mod sharing;
 mod switching;
 
+pub(crate) use exhibits::exhibits;
 pub use programs::{PROGRAM, run_program};
 
 use crate::experiment::Experiment;

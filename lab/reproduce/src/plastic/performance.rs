@@ -39,10 +39,10 @@ pub(super) fn experiment() -> Experiment {
     experiment.with_parameters(&[TASKS, REPEATS])
 }
 
-const SEQUENTIAL: &str = "sequential";
+pub(super) const SEQUENTIAL: &str = "sequential";
 const IN_C: &str = "sequential, C";
-const OPENMP: &str = "OpenMP";
-const OURS: &str = "map-array";
+pub(super) const OPENMP: &str = "OpenMP";
+pub(super) const OURS: &str = "map-array";
 
 /// The variants on one thread, and those on any number.
 const ALONE: [(&str, Way); 2] = [(SEQUENTIAL, Way::Sequential), (IN_C, Way::OpenMp(Team::Alone))];

@@ -46,10 +46,10 @@ const LIGHT: Parameter = Parameter::new("light", u32::MAX as u64);
 const SWITCH_AFTER: Parameter = Parameter::new("switch_after_us", 1 << 40);
 
 const SEQUENTIAL: &str = "sequential";
-const STATIC: &str = "static";
-const CHUNKS: &str = "dynamic chunks";
-const INDIVIDUAL: &str = "dynamic individual";
-const SWITCHED: &str = "static, then chunks";
+pub(super) const STATIC: &str = "static";
+pub(super) const CHUNKS: &str = "dynamic chunks";
+pub(super) const INDIVIDUAL: &str = "dynamic individual";
+pub(super) const SWITCHED: &str = "static, then chunks";
 const UNIFORM_STATIC: &str = "uniform: static";
 const UNIFORM_SWITCHED: &str = "uniform: individual, then static";
 
@@ -136,7 +136,7 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
 }
 
 /// The speed relative to that of another line, in each round.
-fn over(results: &Results, base: &str, way: &str) -> Vec<f64> {
+pub(super) fn over(results: &Results, base: &str, way: &str) -> Vec<f64> {
     results.ratios(&[("way", base)], &[("way", way)], "wall_s")
 }
 

@@ -55,7 +55,7 @@ const SECOND: Parameter = Parameter::new("second_tasks", 1 << 32);
 
 /// The way the two programs share the cores.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Manner {
+pub(super) enum Manner {
     /// The first, without the second.
     Alone,
     Anarchy,
@@ -80,7 +80,7 @@ const MANNERS: [Manner; 7] = [
 const SECOND_COMES_AT: f64 = 0.2;
 
 impl Manner {
-    fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         match self {
             Self::Alone => "the first alone".to_owned(),
             Self::Anarchy => "anarchy".to_owned(),
@@ -127,7 +127,7 @@ fn size(setting: &Setting) -> ([usize; 2], u32) {
 const IDEAL: [f64; 2] = [1.5, 1.0];
 
 /// The metric of each program.
-const TIMES: [&str; 2] = ["first_s", "second_s"];
+pub(super) const TIMES: [&str; 2] = ["first_s", "second_s"];
 
 #[derive(Debug, Clone, Copy)]
 struct Scenario {

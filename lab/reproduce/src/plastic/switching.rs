@@ -47,7 +47,7 @@ fn size(setting: &Setting) -> (usize, u32) {
 }
 
 /// The numbers of tasks, and what was published about them.
-fn rows(setting: &Setting) -> Vec<(usize, Option<Added>)> {
+pub(super) fn rows(setting: &Setting) -> Vec<(usize, Option<Added>)> {
     match setting.parameters.numbers(COUNTS) {
         Some(counts) => counts.iter().map(|&tasks| (tasks as usize, None)).collect(),
         None => SWITCHES.map(|added| (added.tasks / size(setting).0, Some(added))).into(),
@@ -137,7 +137,7 @@ fn which<'a>(way: &'a str, tasks: &'a str) -> [(&'a str, &'a str); 2] {
 }
 
 /// The time added by the change in each round, as a fraction of the time without it.
-fn more(results: &Results, tasks: &str) -> Vec<f64> {
+pub(super) fn more(results: &Results, tasks: &str) -> Vec<f64> {
     let ratios = results.ratios(&which(CHANGED, tasks), &which(FIXED, tasks), "wall_s");
     ratios.into_iter().map(|ratio| ratio - 1.0).collect()
 }

@@ -74,7 +74,7 @@ const WAYS: [Way; 3] = [
 
 const COPY: &str = "copy";
 
-fn labels(way: &str, workers: usize) -> Labels {
+pub(super) fn labels(way: &str, workers: usize) -> Labels {
     vec![("way", way.to_owned()), ("workers", workers.to_string())]
 }
 

@@ -8,18 +8,21 @@
 //! | `routes` | which worker runs which block, counted |
 //! | `simulated` | Table 1 on a simulated machine with four memories |
 //! | `figures` | Figures 1 and 2: loops on more and more workers |
+//! | `exhibits` | all tables and figures, and what they are held against |
 //!
 //! If there are several NUMA nodes, they are the domains. Otherwise the pool is divided into as
 //! many parts as the publication's machine had. Queues, orders and bounds then work as there, on
 //! memory that is equally near to all workers.
 
 mod bench;
+mod exhibits;
 mod figures;
 mod routes;
 mod simulated;
 mod table1;
 
 pub(crate) use bench::{pinned, pinned_pool};
+pub(crate) use exhibits::exhibits;
 
 use crate::experiment::{Caveat, Experiment, Need};
 use crate::paper::queues::FIGURE_WORDS;

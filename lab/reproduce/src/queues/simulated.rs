@@ -22,9 +22,9 @@ const ABOUT: About = About {
     caveats: &[
         Caveat {
             unless: Need::Nothing,
-            words: "The model has three numbers: the speed of one worker near its data, from the \
-                fastest entry of the table; two workers saturate a memory, as the publication \
-                says; and how much longer a task takes far from its data, fitted to plain tasks \
+            words: "The model has three numbers. The speed of one worker near its data is from the \
+                fastest entry of the table. Two workers saturate a memory, as the publication \
+                says. How much longer a task takes far from its data is fitted to plain tasks \
                 under static,1 and jki. The other six entries are predictions.",
         },
         Caveat {
@@ -61,9 +61,10 @@ fn placements() -> [(&'static str, &'static str, Placement); 4] {
     ]
 }
 
-const WAYS: [(&str, Order); 2] = [("tasking", Order::Single), ("tasking + queues", Order::Ring)];
+pub(super) const WAYS: [(&str, Order); 2] =
+    [("tasking", Order::Single), ("tasking + queues", Order::Ring)];
 
-fn labels(placement: &str, order: &str, way: &str) -> Labels {
+pub(super) fn labels(placement: &str, order: &str, way: &str) -> Labels {
     vec![("placement", placement.to_owned()), ("order", order.to_owned()), ("way", way.to_owned())]
 }
 

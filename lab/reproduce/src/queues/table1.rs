@@ -49,7 +49,7 @@ const WAYS: [(&str, DomainOrder); 2] =
 const COPY: &str = "copy";
 const ROUTES: &str = "routes of ";
 
-fn labels(placement: &str, order: &str, way: &str) -> Labels {
+pub(super) fn labels(placement: &str, order: &str, way: &str) -> Labels {
     vec![("placement", placement.to_owned()), ("order", order.to_owned()), ("way", way.to_owned())]
 }
 

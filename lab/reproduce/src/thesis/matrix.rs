@@ -119,14 +119,14 @@ const AGAIN: &str = "random, again";
 
 /// A row of the matrix: an application, how its loops are divided, and its workers.
 #[derive(Debug, Clone, Copy)]
-struct Row {
-    app: &'static str,
-    division: Division,
-    workers: usize,
+pub(super) struct Row {
+    pub(super) app: &'static str,
+    pub(super) division: Division,
+    pub(super) workers: usize,
 }
 
 impl Row {
-    fn labels(self, policy: &str) -> Labels {
+    pub(super) fn labels(self, policy: &str) -> Labels {
         vec![
             ("app", self.app.to_owned()),
             ("loops", self.division.name.to_owned()),
@@ -302,6 +302,11 @@ impl View<'_> {
         }
         plot
     }
+}
+
+/// The largest difference of the baseline of a row from itself in any round, in per cent.
+pub(super) fn noise(results: &Results, row: Row) -> f64 {
+    View { results, counts: Vec::new() }.noise(row)
 }
 
 #[cfg(test)]

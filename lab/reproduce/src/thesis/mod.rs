@@ -7,11 +7,15 @@
 //! | `profiles` | the time in each of the scheduler's functions |
 //! | `matrix` | every policy on every application it was measured with |
 //! | `simulated` | the same on the thesis' machines, simulated |
+//! | `exhibits` | all figures, and what they are held against |
 
+mod exhibits;
 mod loops;
 mod matrix;
 mod profiles;
 mod simulated;
+
+pub(crate) use exhibits::exhibits;
 
 use crate::experiment::Experiment;
 

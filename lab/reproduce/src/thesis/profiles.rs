@@ -75,7 +75,7 @@ const FUNCTIONS: [(&str, &str); 6] = [
 
 /// A program: an application, and how its loops are divided.
 #[derive(Debug, Clone, Copy)]
-struct Program {
+pub(super) struct Program {
     app: &'static str,
     division: Division,
 }
@@ -85,11 +85,11 @@ impl Program {
         APPS.into_iter().flat_map(Self::of)
     }
 
-    fn of(app: &'static str) -> impl Iterator<Item = Self> {
+    pub(super) fn of(app: &'static str) -> impl Iterator<Item = Self> {
         divisions(app).into_iter().map(move |division| Self { app, division })
     }
 
-    fn labels(self, workers: usize) -> Labels {
+    pub(super) fn labels(self, workers: usize) -> Labels {
         vec![
             ("app", self.app.to_owned()),
             ("loops", self.division.name.to_owned()),

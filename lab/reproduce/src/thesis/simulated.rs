@@ -58,7 +58,7 @@ const MACHINES: [&str; 3] = ["dunnington", "termi", "sandman"];
 /// The applications that the thesis calls sharing-intensive.
 const SHARING: [&str; 4] = ["heat", "gauss", "floyd-warshall", "numbercount"];
 
-fn counts(machine: &str, scale: Scale) -> Vec<usize> {
+pub(super) fn counts(machine: &str, scale: Scale) -> Vec<usize> {
     let all: &[usize] = match machine {
         "sandman" => &[1, 4, 8, 16, 32, 48, 64],
         _ => &[1, 4, 8, 12, 16, 20, 24],
@@ -74,7 +74,7 @@ fn victims(app: &str) -> Vec<&'static str> {
     [BASELINE].into_iter().chain(policies(app).iter().map(|policy| policy.victims)).collect()
 }
 
-fn labels(app: &str, machine: &str, victims: &str, workers: usize) -> Labels {
+pub(super) fn labels(app: &str, machine: &str, victims: &str, workers: usize) -> Labels {
     vec![
         ("app", app.to_owned()),
         ("machine", machine.to_owned()),

@@ -56,7 +56,7 @@ const PARTS: [(&str, &str); 6] = [
     ("search in a join", "search_in_join_s"),
 ];
 
-fn labels(workload: &str, workers: usize) -> Labels {
+pub(super) fn labels(workload: &str, workers: usize) -> Labels {
     vec![("workload", workload.to_owned()), ("workers", workers.to_string())]
 }
 

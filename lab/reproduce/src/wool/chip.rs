@@ -65,12 +65,12 @@ const WAYS: [Way; 6] = [
     ("SET, all cached", SET, false),
 ];
 
-fn counts(scale: Scale) -> Vec<usize> {
+pub(super) fn counts(scale: Scale) -> Vec<usize> {
     let all = WORKERS.map(|workers| workers as usize);
     scale.pick(vec![1, MOST_WORKERS], vec![1, 7, 15, 31, 47, 63], [&[1], &all[..]].concat())
 }
 
-fn labels(workload: &str, way: &str, workers: usize) -> Labels {
+pub(super) fn labels(workload: &str, way: &str, workers: usize) -> Labels {
     vec![
         ("workload", workload.to_owned()),
         ("strategy", way.to_owned()),

@@ -11,11 +11,13 @@
 //! | `speedup` | Figure 5 |
 //! | `breakdown` | Figure 6 |
 //! | `sampling` | Figures 7 and 8 |
+//! | `exhibits` | all tables and figures, and what they are held against |
 //!
 //! Thieves never park nor pause, as theirs never back off, and workers that wait leapfrog.
 
 mod breakdown;
 mod chip;
+mod exhibits;
 mod model;
 mod sampling;
 mod simulated;
@@ -28,6 +30,8 @@ use crate::common::{Conditions, Subject};
 use crate::experiment::{Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::results::Metrics;
+
+pub(crate) use exhibits::exhibits;
 
 const PUBLICATION: &str = "Karl-Filip Faxén and John Ardelius, \"Manycore Work Stealing\"";
 

@@ -44,7 +44,13 @@ pub(super) fn experiment() -> Experiment {
 /// The delays, in cycles.
 const DELAYS: [u32; 2] = [0, 4000];
 
-fn labels(workload: &str, strategy: Strategy, delay: u32, mode: Mode, workers: usize) -> Labels {
+pub(super) fn labels(
+    workload: &str,
+    strategy: Strategy,
+    delay: u32,
+    mode: Mode,
+    workers: usize,
+) -> Labels {
     vec![
         ("workload", workload.to_owned()),
         ("strategy", strategy.name.to_owned()),
@@ -56,7 +62,7 @@ fn labels(workload: &str, strategy: Strategy, delay: u32, mode: Mode, workers: u
 
 /// Whether the clock is read at every steal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+pub(super) enum Mode {
     Plain,
     Profiled,
 }

@@ -44,7 +44,7 @@ fn size(scale: Scale) -> (u32, u64) {
     scale.pick((4, 2), (10, 20), (10, 100))
 }
 
-fn counts(scale: Scale) -> Vec<usize> {
+pub(super) fn counts(scale: Scale) -> Vec<usize> {
     (1..=size(scale).0).map(|power| 1 << power).collect()
 }
 
@@ -54,7 +54,7 @@ fn size_in_words(setting: &Setting) -> String {
     format!("{}: 2 to {most} simulated workers, means of {runs} runs", setting.scale)
 }
 
-fn labels(workers: usize, samples: u32) -> Labels {
+pub(super) fn labels(workers: usize, samples: u32) -> Labels {
     vec![("workers", workers.to_string()), ("samples", samples.to_string())]
 }
 

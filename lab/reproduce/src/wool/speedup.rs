@@ -30,9 +30,9 @@ pub(super) fn experiment() -> Experiment {
 }
 
 const SERIAL: &str = "serial";
-const SPAN: &str = "span";
+pub(super) const SPAN: &str = "span";
 
-fn labels(workload: &str, strategy: &str, workers: usize) -> Labels {
+pub(super) fn labels(workload: &str, strategy: &str, workers: usize) -> Labels {
     vec![
         ("workload", workload.to_owned()),
         ("strategy", strategy.to_owned()),

@@ -45,11 +45,11 @@ pub(super) fn experiment() -> Experiment {
     Experiment::new(ABOUT, blocks(cases), report)
 }
 
-const ALONE: &str = "alone";
-const RECORDED: &str = "recorded";
+pub(super) const ALONE: &str = "alone";
+pub(super) const RECORDED: &str = "recorded";
 const STEALING: &str = "stealing";
 
-fn labels(workload: &str, what: &str, workers: usize) -> Labels {
+pub(super) fn labels(workload: &str, what: &str, workers: usize) -> Labels {
     vec![
         ("workload", workload.to_owned()),
         ("what", what.to_owned()),
