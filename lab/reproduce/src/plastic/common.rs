@@ -55,18 +55,31 @@ pub(super) fn series(name: impl Into<String>, rounds: &[Vec<f64>]) -> Series {
 /// The time added to `wall` seconds, given its parts of it in all rounds.
 pub(super) fn added(wall: Option<f64>, parts: &[f64]) -> [(String, Cell); 4] {
     let percent: Vec<f64> = parts.iter().map(|part| part * 100.0).collect();
-    let judged = match percent.len() {
-        0 => None,
-        few if few < ENOUGH_ROUNDS => Some("too few rounds"),
-        _ if is_beyond(&percent, 0.0) => Some("beyond the noise"),
-        _ => Some("within the noise"),
-    };
     [
         cell("added, ms", median(parts).zip(wall).map(|(part, wall)| part * wall * 1e3)),
         cell("added, %", median(&percent)),
         cell("standard deviation, %", standard_deviation(&percent)),
-        cell("which is", judged),
+        cell("which is", judged(parts)),
     ]
+}
+
+/// The words for a difference that counts.
+pub(super) const BEYOND: &str = "beyond the noise";
+
+/// What these differences of all rounds are worth; `None` if there are none.
+pub(super) fn judged(differences: &[f64]) -> Option<&'static str> {
+    match differences.len() {
+        0 => None,
+        few if few < ENOUGH_ROUNDS => Some("too few rounds"),
+        _ if is_beyond(differences, 0.0) => Some(BEYOND),
+        _ => Some("within the noise"),
+    }
+}
+
+/// The median of these ratios of all rounds, and what its difference from 1 is worth.
+pub(super) fn ratio(title: &str, ratios: &[f64]) -> [(String, Cell); 2] {
+    let differences: Vec<f64> = ratios.iter().map(|ratio| ratio - 1.0).collect();
+    [cell(title, median(ratios)), cell("which is", judged(&differences))]
 }
 
 /// Says that nothing of OpenMP was measured, if so.

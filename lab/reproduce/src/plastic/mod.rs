@@ -50,5 +50,6 @@ pub(crate) fn experiments() -> Vec<Experiment> {
         access::experiment(),
         sharing::experiment(),
         pairs::experiment(),
+        pairs::simulated::experiment(),
     ]
 }
