@@ -70,13 +70,15 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
         Part::words(PATH_WORDS),
         Part::Table(paths(results, &applications)),
     ];
-    for app in &applications {
-        let path = first_path(results, app);
-        let plots = [(SETTLING, settled_from(&path)), (WHOLE, path.len())];
-        let plot = |shown| Part::Plot(plot(app, shown, &path, results.rounds()));
-        parts.extend(plots.map(plot));
-    }
+    parts.extend(applications.iter().flat_map(|app| plots(results, &labels(app), (app, app))));
     parts
+}
+
+/// The plots of the path of this case in its first round, by its names for files and titles.
+pub(super) fn plots(results: &Results, case: &Labels, names: (&str, &str)) -> [Part; 2] {
+    let path: Vec<Values> = results.rows(case, COLUMNS);
+    let plots = [(SETTLING, settled_from(&path)), (WHOLE, path.len())];
+    plots.map(|shown| Part::Plot(plot(names, shown, &path, results.rounds())))
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -94,7 +96,7 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
 
 /// The rows of a path as metrics: all until it has settled; those after it are merged until there
 /// are at most [`ROWS`]. So the rows stand for every epoch of the path.
-fn rows(path: &Path) -> Metrics {
+pub(super) fn rows(path: &Path) -> Metrics {
     let settled = path.rows().iter().position(|row| row.state == State::SwapRetry);
     let (settling, settled) = path.rows().split_at(settled.unwrap_or(path.rows().len()));
     let every = settled.len().div_ceil(ROWS).max(1);
@@ -194,10 +196,15 @@ fn settled_from(path: &[Values]) -> usize {
 /// Parameters over the epochs of the first rows, on an axis of ratios, as lifespans and retries span
 /// decades. A row is as wide as the epochs that it stands for, and a mark is where a state begins. A
 /// parameter has no value while its optimisation is off.
-fn plot(app: &str, ((file, shown), rows): (Shown, usize), path: &[Values], rounds: usize) -> Plot {
+fn plot(
+    (app, title): (&str, &str),
+    ((file, shown), rows): (Shown, usize),
+    path: &[Values],
+    rounds: usize,
+) -> Plot {
     let (marks, path) = (beginnings(path), &path[..rows]);
     let epochs: f64 = column(path, "epochs").sum();
-    let title = format!("{app}: the tuner's states and parameters {shown}");
+    let title = format!("{title}: the tuner's states and parameters {shown}");
     let plot = Plot::new(&format!("{file}-{app}"), title, Form::Steps)
         .axes("epochs", "value of the parameter")
         .over(column(path, "epoch").map(|epoch| epoch.to_string()).collect())
@@ -285,7 +292,7 @@ mod tests {
             let results = Results::of([(labels("kmeans"), rows(&path))]);
             let back = first_path(&results, "kmeans");
             let end = |shown| {
-                let drawn = plot("kmeans", shown, &back, 3);
+                let drawn = plot(("kmeans", "kmeans"), shown, &back, 3);
                 let widths = drawn.widths.expect("widths");
                 assert_eq!(widths.len(), drawn.categories.len());
                 widths.iter().sum::<f64>()
@@ -302,7 +309,7 @@ mod tests {
     fn a_plot_shows_when_states_begin_and_the_values_of_parameters() {
         let results = Results::of([(labels("kmeans"), rows(&path(2_000)))]);
         let back = first_path(&results, "kmeans");
-        let drawn = plot("kmeans", (WHOLE, back.len()), &back, 3);
+        let drawn = plot(("kmeans", "kmeans"), (WHOLE, back.len()), &back, 3);
         let names: Vec<&str> = drawn.marks.iter().map(|mark| mark.name.as_str()).collect();
         let last = ["threads (stealing on)", "coalescing", "swap-retry (coalescing on)"];
         assert_eq!(names, [&["start", "stealing"][..], &last].concat());
@@ -312,7 +319,7 @@ mod tests {
         assert_eq!(series, ["threads", "retries"], "no helpers");
         assert_eq!(drawn.series[1].values[0], None, "not yet");
         assert_eq!(drawn.made_of.as_deref(), Some("2000 epochs, round 1 of 3"));
-        let settling = plot("kmeans", (SETTLING, settled_from(&back)), &back, 3);
+        let settling = plot(("kmeans", "kmeans"), (SETTLING, settled_from(&back)), &back, 3);
         assert_eq!(settling.marks.len(), 5, "and where it has settled");
     }
 }

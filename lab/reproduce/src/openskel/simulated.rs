@@ -10,6 +10,7 @@
 //! | 4.2, 4.3, Table 4.2 | the baseline; the original's transactions are not in the model |
 //! | 5.3, 5.4, 5.5, 5.8 | stealing, coalescing, swap retry, and all of these beside each other |
 //! | 6.5 | the tuner; of the oracle's combinations only single ones and stealing with swap retry |
+//! | 6.6, 6.7 | the tuner with all pairs of thresholds, and its path, on all cores of UMA16 |
 //! | 7.4 | compact against scatter, by the distances between workers alone |
 
 use std::rc::Rc;
@@ -21,14 +22,17 @@ use sinew_topology::{Machine, Mapping, PuId, place};
 
 use super::applications::{Application, applications, blocks};
 use super::bench::{Bench, Way};
+use super::path;
 use super::single::{BASELINE, settings};
-use crate::common::machines::{Machines, Names, case};
+use super::thresholds::{BEST, knobs, show, tenths};
+use crate::common::machines::{Machines, Names, case, labels};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::{TABLE_4_2, single};
 use crate::report::{Part, Table, cell};
 use crate::results::{Metrics, Results};
 use crate::setting::{Scale, Setting};
+use crate::statistics::mean;
 use crate::worklists::Worklists;
 
 const ABOUT: About = About {
@@ -36,7 +40,7 @@ const ABOUT: About = About {
     title: "worklists with one list, with single optimisations and with the tuner on UMA16, NUMA16 \
         and NUMA32, simulated",
     publication: super::PUBLICATION,
-    place: "Figures 4.2, 4.3, 5.3 to 5.5, 5.8, 6.5 and 7.4, Table 4.2",
+    place: "Figures 4.2, 4.3, 5.3 to 5.5, 5.8, 6.5 to 6.7 and 7.4, Table 4.2",
     caveats: &[
         Caveat {
             unless: Need::Nothing,
@@ -54,9 +58,10 @@ const ABOUT: About = About {
             unless: Need::Nothing,
             words: "Not given: the original versions of Figures 4.2, 4.3 and Table 4.2, since \
                 transactions around a program's own queue are not in the model; helpers (Figures \
-                5.6 and 5.7), as what they save is an input of it; pages (Figure 7.5) and cache \
-                misses. So Figures 6.5, 5.8 and 7.6 are without helpers, and the oracle's other \
-                combinations are left out.",
+                5.6 and 5.7), as what they save is an input of it; pages (Figure 7.5), cache misses \
+                (Table 4.2), and footprints (Figure 7.1). So Figures 5.8, 6.5 and 7.6 are without \
+                helpers, and a tuner that tries some meets no gain. Of the oracle of Figures 6.5 \
+                and 7.6 most combinations are left out.",
         },
         super::THREADS_ARE_FEW,
     ],
@@ -110,9 +115,31 @@ fn counts(machine: &str, scale: Scale) -> Vec<usize> {
     doubled.filter(|&cores| scale != Scale::Quick || cores == 1 || cores == most).collect()
 }
 
+/// The machine and its cores on which the publication looks into the tuner.
+const TUNED_ON: (&str, usize) = ("uma16", 16);
+
+/// The name of the version with these thresholds.
+fn with_thresholds((alpha, beta): (u32, u32)) -> String {
+    format!("tuned, alpha {}, beta {}", show(alpha), show(beta))
+}
+
+fn pairs(scale: Scale) -> Vec<(u32, u32)> {
+    let tenths = tenths(scale);
+    tenths.iter().flat_map(|&alpha| tenths.iter().map(move |&beta| (alpha, beta))).collect()
+}
+
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let mix = Rc::new(measured(&Bench::listed(name, size, None, setting.worklists)?)?);
     let mut cases = Vec::new();
+    let (machine, cores) = TUNED_ON;
+    let tree: Machine = machine.parse().map_err(Failure::impossible)?;
+    let distance = mean_factor(&tree, &Mapping::Scatter, cores)?;
+    for pair in pairs(setting.scale) {
+        let (mix, tuning) = (mix.clone(), Tuning::Auto(knobs(setting, pair)));
+        let run = move |seed| run(&Mix { seed, ..*mix }, cores, tuning, distance);
+        let point = (name, machine, &*with_thresholds(pair), cores);
+        cases.push(case(NAMES, point, setting.seed, run));
+    }
     for machine in MACHINES {
         let tree: Machine = machine.parse().map_err(Failure::impossible)?;
         for cores in counts(machine, setting.scale) {
@@ -175,14 +202,16 @@ fn abort_ratio(report: &WorklistReport) -> f64 {
 
 fn run(mix: &Mix, cores: usize, tuning: Tuning, distance: f64) -> Result<Metrics, Failure> {
     let report = simulate(mix, cores, tuning, distance)?;
-    Ok(vec![
+    let metrics = vec![
         ("time_s", report.time as f64 / 1e12),
         ("speed_up", report.speedup()),
         ("abort_ratio", abort_ratio(&report)),
         ("transactions", (report.counts.aborts + report.counts.commits) as f64),
         ("unit_us", mix.unit.mean() / 1e6),
         ("variables", f64::from(mix.variables)),
-    ])
+    ];
+    let path = if let Tuning::Auto(_) = tuning { path::rows(&report.path) } else { Vec::new() };
+    Ok([metrics, path].concat())
 }
 
 /// How many times as long a line travels between two of so many workers, on average, as between the
@@ -201,8 +230,15 @@ fn mean_factor(machine: &Machine, mapping: &Mapping, workers: usize) -> Result<f
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let view = View { machines: Machines { results, names: NAMES }, scale: setting.scale };
-    let mut parts = vec![Part::Table(view.best()), Part::Table(view.characters())];
+    let mut parts = vec![
+        Part::Table(view.best()),
+        Part::Table(view.characters()),
+        Part::Table(view.thresholds()),
+    ];
     for Application { name, .. } in applications(setting.scale) {
+        let tuned = labels(NAMES, (name, TUNED_ON.0, TUNED, TUNED_ON.1));
+        let title = format!("{name} on {}, simulated", TUNED_ON.0);
+        parts.extend(path::plots(results, &tuned, (name, &title)));
         for machine in MACHINES {
             let counts = counts(machine, setting.scale);
             let plot = |of| view.machines.plot((name, machine), &counts, &VERSIONS, of);
@@ -255,6 +291,31 @@ impl View<'_> {
             cell("over the best baseline, %", percent),
             cell("paper", single(app, version)),
         ]);
+    }
+
+    /// Figure 6.6: the speed of each pair of thresholds over the best one's there, averaged over the
+    /// applications.
+    fn thresholds(&self) -> Table {
+        let (machine, cores) = TUNED_ON;
+        let title = format!(
+            "Average normalised speed-up of the tuner on {machine} over alpha = beta = 0.1"
+        );
+        let mut table = Table::new("thresholds", title);
+        let over = |pair| {
+            let (best, this) = (with_thresholds(BEST), with_thresholds(pair));
+            let of = |Application { name, .. }: &Application| {
+                let [best, this] = [&best, &this].map(|of| (*name, machine, of.as_str(), cores));
+                self.machines.time_over(best, this)
+            };
+            let all = applications(self.scale);
+            mean(&all.iter().filter_map(of).collect::<Vec<_>>())
+        };
+        for alpha in tenths(self.scale) {
+            let speed_up = |beta| cell(format!("beta {}", show(beta)), over((alpha, beta)));
+            let cells = tenths(self.scale).into_iter().map(speed_up);
+            table.row([cell("alpha", show(alpha))].into_iter().chain(cells));
+        }
+        table
     }
 
     /// Table 4.2, of the baseline instead of the original.
@@ -325,11 +386,12 @@ mod tests {
         let setting = Setting::new(Scale::Quick, 2);
         let block = experiment().blocks(&setting).into_iter().find(|block| block.name == "kmeans");
         let cases = (block.unwrap().prepare)().unwrap();
-        assert_eq!(cases.len(), 3 * 2 * VERSIONS.len());
+        assert_eq!(cases.len(), 3 * 2 * VERSIONS.len() + 4);
         let run = |mut case: Case| (case.labels.clone(), (case.run)().unwrap());
         let results = Results::of(cases.into_iter().map(run));
         let parts = experiment().report(&results, &setting);
-        let [Part::Table(best), Part::Table(characters), Part::Plot(plot), ..] = &parts[..] else {
+        let [Part::Table(best), Part::Table(characters), Part::Table(thresholds), ..] = &parts[..]
+        else {
             panic!("{parts:?}")
         };
         let of = |version| best.shown(&["kmeans", "numa32", version])[7..].to_vec();
@@ -337,6 +399,17 @@ mod tests {
         assert!(VERSIONS[1..].iter().all(|version| of(version)[0] != "-"));
         let row = characters.shown(&["kmeans"]);
         assert!(row[1] != "-" && row[5..] == ["8", "high", "medium"], "{row:?}");
-        assert_eq!(plot.series.len(), VERSIONS.len());
+        let shown = thresholds.shown(&["0.1"]);
+        assert!(shown[1] == "1" && thresholds.shown(&["0.9"])[2] != "-", "{shown:?}");
+        let plot = |name: &str| {
+            parts.iter().find_map(|part| match part {
+                Part::Plot(plot) if plot.name == name => Some(plot),
+                _ => None,
+            })
+        };
+        let path = plot("path-kmeans").expect("the tuner's path");
+        assert!(path.marks.len() > 3 && path.made_of.is_some(), "{path:?}");
+        let speed_up = plot("speed-up-kmeans-numa32").expect("speed-ups");
+        assert_eq!(speed_up.series.len(), VERSIONS.len());
     }
 }

@@ -36,14 +36,14 @@ pub(super) fn experiment() -> Experiment {
 }
 
 /// The pair that others are compared with, in tenths.
-const BEST: (u32, u32) = (1, 1);
+pub(super) const BEST: (u32, u32) = (1, 1);
 
 /// The values of both thresholds, in tenths.
-fn tenths(scale: Scale) -> Vec<u32> {
+pub(super) fn tenths(scale: Scale) -> Vec<u32> {
     scale.pick(vec![1, 9], vec![1, 3, 5, 7, 9], (1..=9).collect())
 }
 
-fn show(tenths: u32) -> String {
+pub(super) fn show(tenths: u32) -> String {
     format!("0.{tenths}")
 }
 
@@ -87,15 +87,20 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     ]
 }
 
+/// The tuner's thresholds for this pair.
+pub(super) fn knobs(setting: &Setting, (alpha, beta): (u32, u32)) -> Knobs {
+    let threshold = |tenths: u32| f64::from(tenths) / 10.0;
+    let usual = setting.worklists.knobs;
+    Knobs { alpha: threshold(alpha), beta: threshold(beta), ..usual }
+}
+
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let (bench, cores) =
         (Bench::listed(name, size, None, setting.worklists)?, setting.most_workers());
     let tenths = tenths(setting.scale);
     let pairs = tenths.iter().flat_map(|&alpha| tenths.iter().map(move |&beta| (alpha, beta)));
     let case = |(alpha, beta)| {
-        let threshold = |tenths: u32| f64::from(tenths) / 10.0;
-        let usual = setting.worklists.knobs;
-        let knobs = Knobs { alpha: threshold(alpha), beta: threshold(beta), ..usual };
+        let knobs = knobs(setting, (alpha, beta));
         let (bench, way) = (bench.clone(), Way::Tuned { knobs, cores });
         let labels = labels(name, setting.worklists.contention, (alpha, beta));
         Case::new(labels, move || bench.run(&way))

@@ -91,3 +91,21 @@ pub(super) fn without_openmp(results: &Results) -> Option<Part> {
         -fopenmp` has to work; then run this again.";
     (!is_there && !results.samples().is_empty()).then(|| Part::words(words))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches: a verdict from one round, or one on rounds that do not agree.
+    #[test]
+    fn a_ratio_is_judged_from_three_rounds_that_agree() {
+        let judged = |ratios: &[f64]| match &ratio("a / b", ratios)[1] {
+            (_, Cell::Text(words)) => words.clone(),
+            (_, other) => format!("{other:?}"),
+        };
+        assert_eq!([judged(&[0.5]), judged(&[0.5, 0.5])], ["too few rounds"; 2]);
+        assert_eq!(judged(&[0.5, 0.9, 0.75]), BEYOND);
+        assert_eq!(judged(&[0.5, 1.5, 0.75]), "within the noise");
+        assert_eq!(judged(&[]), "Gap");
+    }
+}

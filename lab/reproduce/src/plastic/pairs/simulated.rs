@@ -96,6 +96,9 @@ fn run(bench: Bench, pair: &Group, cpus: [usize; 2]) -> Result<Metrics, Failure>
     let together = bench.speeds(pair, vec![first.clone(), second.clone()])?;
     let mut alone = bench.speeds(&pair[..1], vec![first])?;
     alone.extend(bench.speeds(&pair[1..], vec![second])?);
+    if [&together, &alone].iter().any(|speeds| speeds.contains(&0.0)) {
+        return Err(Failure::impossible("no task ended in the time for which they are counted"));
+    }
     let measured = [0, 1].map(|at| together[at] / alone[at]);
     let simulated = [one_over_own(measured, 0)?, one_over_own(measured, 1)?];
     let named = |names: [&'static str; 2], values: [f64; 2]| names.into_iter().zip(values);
@@ -113,6 +116,7 @@ fn one_over_own(beside: [f64; 2], which: usize) -> Result<f64, Failure> {
         work: if kind == which { 100 } else { 100_000 } * SECOND,
         dies_after: (kind != which).then_some(10_000 * SECOND),
     };
+    // The simulator's bounds.
     let change = |at: usize| (beside[at] - 1.0).clamp(-0.95, 1.0);
     let mix = Mix {
         kinds: ["first", "second"].map(kind).into(),
