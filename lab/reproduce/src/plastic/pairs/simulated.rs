@@ -39,6 +39,11 @@ const ABOUT: About = About {
         },
         Caveat {
             unless: Need::Nothing,
+            words: "Programs that compute share nothing but the clock: where one beside another is \
+                far below 1, other programs had the cores meanwhile, and no row says anything.",
+        },
+        Caveat {
+            unless: Need::Nothing,
             words: "The figure's programs are others. Termi is a machine of another publication \
                 (Chasapis): two packages of six cores. Each program has three of them.",
         },
