@@ -60,8 +60,8 @@ impl Conditions {
         self
     }
 
-    /// Workers that a victim rule keeps in their package never leave it, however long they search in
-    /// vain. Tasks wait for their owners then.
+    /// Workers that a victim rule keeps in their package never leave it, however long they search
+    /// in vain. Tasks wait for their owners then.
     pub(crate) fn strict(mut self) -> Self {
         self.strict = true;
         self

@@ -193,9 +193,9 @@ fn settled_from(path: &[Values]) -> usize {
     column(path, "state").position(last).unwrap_or(path.len())
 }
 
-/// Parameters over the epochs of the first rows, on an axis of ratios, as lifespans and retries span
-/// decades. A row is as wide as the epochs that it stands for, and a mark is where a state begins. A
-/// parameter has no value while its optimisation is off.
+/// Parameters over the epochs of the first rows, on an axis of ratios, as lifespans and retries
+/// span decades. A row is as wide as the epochs that it stands for, and a mark is where a state
+/// begins. A parameter has no value while its optimisation is off.
 fn plot(
     (app, title): (&str, &str),
     ((file, shown), rows): (Shown, usize),

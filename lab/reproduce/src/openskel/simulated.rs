@@ -1,6 +1,6 @@
 //! Figures of chapters 4 to 7 and Table 4.2 on UMA16, NUMA16 and NUMA32, simulated: worklists with
-//! one list, with single optimisations, with the nearest cores, and with the tuner, on more and more
-//! cores.
+//! one list, with single optimisations, with the nearest cores, and with the tuner, on more and
+//! more cores.
 //!
 //! Units take as long as on one worker of this machine. The number of variables that they share is
 //! the one under which the simulator has as many aborts on two workers as two workers have here.
@@ -58,10 +58,10 @@ const ABOUT: About = About {
             unless: Need::Nothing,
             words: "Not given: the original versions of Figures 4.2, 4.3 and Table 4.2, since \
                 transactions around a program's own queue are not in the model; helpers (Figures \
-                5.6 and 5.7), as what they save is an input of it; pages (Figure 7.5), cache misses \
-                (Table 4.2), and footprints (Figure 7.1). So Figures 5.8, 6.5 and 7.6 are without \
-                helpers, and a tuner that tries some meets no gain. Of the oracle of Figures 6.5 \
-                and 7.6 most combinations are left out.",
+                5.6 and 5.7), as what they save is an input of it; pages (Figure 7.5), cache \
+                misses (Table 4.2), and footprints (Figure 7.1). So Figures 5.8, 6.5 and 7.6 are \
+                without helpers, and a tuner that tries some meets no gain. Of the oracle of \
+                Figures 6.5 and 7.6 most combinations are left out.",
         },
         super::THREADS_ARE_FEW,
     ],
@@ -91,7 +91,7 @@ const FIGURES: [(&str, &str); 3] = [
     ("transactions", "total number of transactions"),
 ];
 
-/// What decides a version's settings, and where its workers are.
+/// The source of a version's settings, and the mapping of its workers.
 fn version(name: &str, cores: usize, worklists: Worklists) -> (Tuning, Mapping) {
     let together = Settings::baseline(cores).stealing(true).swap_after(Some(swap::RETRIES));
     match name {
@@ -293,8 +293,8 @@ impl View<'_> {
         ]);
     }
 
-    /// Figure 6.6: the speed of each pair of thresholds over the best one's there, averaged over the
-    /// applications.
+    /// Figure 6.6: the speed of each pair of thresholds over the best one's there, averaged over
+    /// the applications.
     fn thresholds(&self) -> Table {
         let (machine, cores) = TUNED_ON;
         let title = format!(

@@ -66,7 +66,7 @@ pub(super) fn added(wall: Option<f64>, parts: &[f64]) -> [(String, Cell); 4] {
 /// The words for a difference that counts.
 pub(super) const BEYOND: &str = "beyond the noise";
 
-/// What these differences of all rounds are worth; `None` if there are none.
+/// The worth of these differences of all rounds; `None` if there are none.
 pub(super) fn judged(differences: &[f64]) -> Option<&'static str> {
     match differences.len() {
         0 => None,
@@ -76,7 +76,7 @@ pub(super) fn judged(differences: &[f64]) -> Option<&'static str> {
     }
 }
 
-/// The median of these ratios of all rounds, and what its difference from 1 is worth.
+/// The median of these ratios of all rounds, and the worth of its difference from 1.
 pub(super) fn ratio(title: &str, ratios: &[f64]) -> [(String, Cell); 2] {
     let differences: Vec<f64> = ratios.iter().map(|ratio| ratio - 1.0).collect();
     [cell(title, median(ratios)), cell("which is", judged(&differences))]

@@ -25,8 +25,8 @@ pub(super) struct Layout {
     pub(super) marks: Vec<i32>,
     /// Room for the names of rows or the numbers of values beside the axis.
     pub(super) left: i32,
-    /// Room for a title that is wider than the plot, and for names of marks that are wider than what
-    /// is right of their mark.
+    /// Room for a title that is wider than the plot, and for names of marks that are wider than
+    /// what is right of their mark.
     pub(super) right: i32,
     /// Room for the names of the categories or for numbers below the axis.
     pub(super) below: i32,
