@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use sinew::worklist::Touch;
 use sinew_policy::worklist::Settings;
 
+use super::OTHER_MACHINE;
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
-use super::{OTHER_MACHINE, THREADS_ARE_FEW};
-use crate::experiment::{About, Case, Experiment};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::FOOTPRINT_WORDS;
 use crate::report::{Form, Part, Plot, Series, Table, cell};
@@ -24,7 +24,14 @@ const ABOUT: About = About {
     title: "pages that the transactions of each worker touch, over time",
     publication: super::PUBLICATION,
     place: "Figure 7.1",
-    caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
+    caveats: &[
+        Caveat {
+            unless: Need::Workers(WORKERS),
+            words: "There are four workers, as there, on however many processors. On fewer they \
+                take turns, so that each worker's accesses come in runs.",
+        },
+        OTHER_MACHINE,
+    ],
     repeat: [1; 3],
 };
 
@@ -32,6 +39,9 @@ const ABOUT: About = About {
 pub(super) fn experiment() -> Experiment {
     Experiment::new(ABOUT, blocks(cases), report)
 }
+
+/// Number of workers, whatever the setting.
+const WORKERS: usize = 4;
 
 /// Attempts of a worker for a sample: no divisor of what programs do in rounds.
 const EVERY: u64 = 7;
@@ -53,18 +63,17 @@ fn labels(app: &str) -> Labels {
 }
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
-    let (applications, workers) = (names(setting.scale), setting.most_workers());
-    let table = table(results, &applications, workers);
+    let applications = names(setting.scale);
+    let table = table(results, &applications, WORKERS);
     let mut parts = vec![Part::Table(table), Part::words(FOOTPRINT_WORDS)];
-    let plot = |app: &String| Part::Plot(plot(results, app, workers));
+    let plot = |app: &String| Part::Plot(plot(results, app, WORKERS));
     parts.extend(applications.iter().map(plot));
     parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let (bench, workers) =
-        (Bench::listed(name, size, None, setting.worklists)?, setting.most_workers());
-    let way = Way::settings(Settings::baseline(workers).stealing(true), workers);
+    let bench = Bench::listed(name, size, None, setting.worklists)?;
+    let way = Way::settings(Settings::baseline(WORKERS).stealing(true), WORKERS);
     Ok(vec![Case::new(labels(name), move || {
         let (metrics, recorded) = bench.run_sampled(&way, EVERY)?;
         Ok([metrics, samples(&recorded.touches)].concat())
@@ -198,6 +207,18 @@ mod tests {
         assert_eq!(samples.len(), 200);
         assert_eq!(Spread::of(&samples, 10.0, 2), Some(Spread { each: 0.75, all: 0.5 }));
         assert_eq!(Spread::of(&[], 0.0, 2), None);
+    }
+
+    /// Catches: a footprint of as many workers as this machine has processors.
+    #[test]
+    fn four_workers_are_sampled_on_any_machine() {
+        let setting = Setting::new(Scale::Quick, 1);
+        let block = experiment().blocks(&setting).into_iter().find(|block| block.name == "kmeans");
+        let mut case = (block.unwrap().prepare)().unwrap().pop().unwrap();
+        let metrics = (case.run)().unwrap();
+        let workers =
+            metrics.iter().find(|(name, _)| *name == "ended_threads").map(|(_, count)| *count);
+        assert_eq!(workers, Some(4.0), "{metrics:?}");
     }
 
     /// Catches: pages of one round that are looked for among those of another, so that the row is
