@@ -182,6 +182,7 @@ fn plot(results: &Results, app: &str, workers: usize) -> Plot {
 mod tests {
     use super::*;
     use crate::results::Sample;
+    use crate::setting::Scale;
     use std::time::Duration;
 
     /// Two workers, of which the first touches all of ten pages far apart, and the second the upper
