@@ -12,8 +12,8 @@ pub(crate) const WORKLISTS: &str = "Worklists";
 /// The conditions of worklists.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ConditionArgs {
-    /// Contention manager of transactions: suicide, backoff or age [default: backoff for run;
-    /// suicide, as published, for oracle and reproduce]
+    /// Contention manager of transactions: suicide, backoff or age [default: backoff, Sinew's own,
+    /// for run; suicide, the publication's, for oracle and reproduce]
     #[arg(long, help_heading = WORKLISTS, value_name = "MANAGER")]
     contention: Option<ContentionManager>,
     /// Shuffle the units of worklists before a run, or not [default: false for run; true, as
@@ -30,7 +30,8 @@ pub(crate) struct ConditionArgs {
     /// Stalls per commit above which the published tuner takes lists for contended [default: 0.1]
     #[arg(long, help_heading = WORKLISTS, value_name = "RATIO", allow_negative_numbers = true)]
     alpha: Option<f64>,
-    /// Aborts per commit from which the published tuner takes workers for too many [default: 0.1]
+    /// Aborts per commit from which the published tuner takes workers for too many; another manager
+    /// makes another number of aborts of the same conflicts [default: 0.1]
     #[arg(long, help_heading = WORKLISTS, value_name = "RATIO", allow_negative_numbers = true)]
     beta: Option<f64>,
     /// Longest lifespan of helpers that a tuner tries, in words [default: 10000]

@@ -79,7 +79,7 @@ impl Experiment {
     }
 
     /// Tables, plots and words about the results so far. Missing results are gaps in tables; tables
-    /// and plots without any are left out.
+    /// and plots without any are left out. Titles of plots say what they are made of.
     pub fn report(&self, results: &Results, setting: &Setting) -> Vec<Part> {
         let conditions = self.conditions.iter().map(|words| Part::Words(words(setting)));
         let mut parts: Vec<Part> = conditions.chain((self.report)(results, setting)).collect();
@@ -88,7 +88,11 @@ impl Experiment {
             Part::Table(table) => !table.is_empty(),
             Part::Plot(plot) => !plot.is_empty(),
         });
-        parts
+        let said = |part| match part {
+            Part::Plot(plot) => Part::Plot(plot.after(results.rounds())),
+            other => other,
+        };
+        parts.into_iter().map(said).collect()
     }
 }
 

@@ -495,6 +495,7 @@ impl fmt::Debug for PoolBuilder {
             .field("fences", &self.fences)
             .field("spin", &self.spin)
             .field("first_slot", &self.first_slot)
+            .field("experiments", &self.experiments)
             .field("is_observed", &self.observer.is_some());
         #[cfg(all(feature = "coordinate", not(any(loom, shuttle))))]
         text.field("share", &self.share);

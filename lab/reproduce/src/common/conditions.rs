@@ -1,6 +1,8 @@
 //! The pool that a case runs in, made for one run and gone after it: the next case finds no thread
 //! of this one's.
 
+use std::time::Duration;
+
 use sinew::profile::Profiler;
 use sinew::{Mapping, Pool, PoolBuilder, Spin, StackKind, Victims};
 
@@ -15,6 +17,7 @@ pub(crate) struct Conditions {
     stack: StackKind,
     pinned: bool,
     restless: bool,
+    strict: bool,
     delay_cycles: u32,
 }
 
@@ -27,6 +30,7 @@ impl Conditions {
             stack: StackKind::default(),
             pinned: false,
             restless: false,
+            strict: false,
             delay_cycles: 0,
         }
     }
@@ -53,6 +57,13 @@ impl Conditions {
     /// Workers without work search without a pause.
     pub(crate) fn restless(mut self) -> Self {
         self.restless = true;
+        self
+    }
+
+    /// Workers that a victim rule keeps in their package never leave it, however long they search
+    /// in vain. Tasks wait for their owners then.
+    pub(crate) fn strict(mut self) -> Self {
+        self.strict = true;
         self
     }
 
@@ -103,6 +114,7 @@ impl Conditions {
             .stack(self.stack)
             .spin(if self.restless { Spin::Forever } else { Spin::Adaptive })
             .steal_delay(self.delay_cycles);
+        let builder = if self.strict { builder.withhold(Duration::MAX) } else { builder };
         Ok(placed(builder, usual))
     }
 }
@@ -116,5 +128,14 @@ mod tests {
     fn pinned_workers_are_spread_over_the_packages() {
         let pool = Conditions::workers(1).pinned().build().unwrap();
         assert_eq!(pool.mapping(), Mapping::Scatter);
+    }
+
+    /// Catches: a strict pool whose workers leave their packages after the usual time.
+    #[test]
+    fn strict_workers_search_in_vain_for_ever() {
+        let shown = |conditions: Conditions| format!("{:?}", conditions.builder().unwrap());
+        let usual = || Conditions::workers(2).victims("nearest");
+        assert!(shown(usual()).contains("withheld_ns: 200000"), "{}", shown(usual()));
+        assert!(shown(usual().strict()).contains(&format!("withheld_ns: {}", u64::MAX)));
     }
 }

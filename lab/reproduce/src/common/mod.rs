@@ -7,10 +7,12 @@
 //! | `place` | the mapping that the user has requested |
 //! | `profile` | a run whose time is accounted for |
 //! | `character` | work and span of a program, without disturbances |
+//! | `machines` | versions of applications on simulated machines |
 //! | `recorded` | the task graph of a run, simulated on another machine |
 
 mod character;
 mod conditions;
+pub(crate) mod machines;
 pub(crate) mod place;
 mod profile;
 mod recorded;

@@ -2,7 +2,8 @@
 //!
 //! Each experiment has a mapping of its own, mostly its publication's. A requested one replaces it
 //! in all pools that are built while the experiment runs, except where a case is about a mapping.
-//! The request belongs to the thread that runs the experiment, since every pool is built there.
+//! The request belongs to the thread that runs the experiment, since every pool is built there; a
+//! program that it starts is told of it.
 
 use std::cell::RefCell;
 
@@ -27,9 +28,14 @@ pub(crate) fn requesting<T>(mapping: Option<&Mapping>, run: impl FnOnce() -> T) 
     run()
 }
 
+/// The requested mapping, if there is one.
+pub(crate) fn requested() -> Option<Mapping> {
+    REQUESTED.with_borrow(Option::clone)
+}
+
 /// The requested mapping, or `usual`.
 pub(crate) fn mapping(usual: Mapping) -> Mapping {
-    REQUESTED.with_borrow(|requested| requested.clone().unwrap_or(usual))
+    requested().unwrap_or(usual)
 }
 
 /// The same for a pool. An external thread is never pinned, so in a pool that pins every slot has a

@@ -215,7 +215,7 @@ impl View<'_> {
 
     fn plot(&self) -> Plot {
         let mut plot = Plot::new("combined", "Improvement over the best baseline", Form::Bars)
-            .axes("application", "per cent")
+            .axes("application", "performance improvement, %")
             .over(self.applications.clone());
         for what in self.shown() {
             let roles = || self.applications.iter().map(|app| self.role(app, what));

@@ -81,10 +81,9 @@ impl<'a> Comparison<'a> {
     pub(super) fn miss_ratios(&self, versions: &[&'static str]) -> Vec<Part> {
         let plot = |app: &String| {
             let name = format!("{app}-misses");
-            let plot =
-                Plot::new(&name, format!("{app}: misses / accesses of the last cache"), Form::Bars);
+            let plot = Plot::new(&name, format!("{app}: last level cache miss ratio"), Form::Bars);
             let versions = versions.iter().copied();
-            self.plot(plot, "misses / accesses", versions, |version| {
+            self.plot(plot, "last level cache miss ratio", versions, |version| {
                 self.round_misses(app, version)
             })
         };

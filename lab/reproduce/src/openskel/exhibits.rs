@@ -7,6 +7,7 @@ use super::oracle::{picked, played};
 use super::search::{BASELINE as FIXED_BASELINE, TUNED};
 use super::single::{BASELINE, HELPERS, OPTIMISATIONS};
 use super::{PUBLICATION, locking, places, simulated, thresholds, versions};
+use crate::common::machines::labels;
 use crate::exhibit::{Claim, Exhibit, Exhibits, NO_GAIN, Repeat, Said, means, over};
 use crate::experiment::Need;
 use crate::paper::openskel::{TABLE_4_2, TABLE_4_3, VERSIONS_LEFT_OUT};
@@ -95,6 +96,10 @@ fn of_versions(all: &mut Exhibits) {
     );
 }
 
+fn on_machines(claims: impl Fn(&Results, &Setting) -> Vec<Claim> + 'static) -> Repeat {
+    Repeat::simulated("openskel-machines", "UMA16, NUMA16, NUMA32", claims)
+}
+
 fn of_optimisations(all: &mut Exhibits) {
     let figures = [
         ("Figure 5.3", "stealing"),
@@ -108,11 +113,13 @@ fn of_optimisations(all: &mut Exhibits) {
         });
         let here = here.needs(Need::Workers(16));
         let by = match optimisation {
-            "stealing" => vec![
-                Repeat::simulated("openskel-machines", "UMA16, NUMA16, NUMA32", simulated_stealing),
+            HELPERS => vec![here],
+            _ => vec![
+                on_machines(move |results, setting| {
+                    simulated_alone(results, setting, optimisation)
+                }),
                 here,
             ],
-            _ => vec![here],
         };
         all.repeated(label, format!("{optimisation} against the baseline"), PICTURE, by);
     }
@@ -164,7 +171,10 @@ fn of_places(all: &mut Exhibits) {
         "Figure 7.4",
         "thread mappings of the baseline",
         PICTURE,
-        [Repeat::new("openskel-places", mappings).needs(Need::Packages(2))],
+        [
+            on_machines(simulated_mapping),
+            Repeat::new("openskel-places", mappings).needs(Need::Packages(2)),
+        ],
     );
     all.repeated(
         "Figure 7.5",
@@ -203,7 +213,7 @@ fn under_both_locks(results: &Results, setting: &Setting) -> Vec<Claim> {
 /// The number of cores on which a simulated version is fastest, in each round.
 fn fastest(results: &Results, setting: &Setting, app: &str, version: &str) -> Vec<f64> {
     let times = |cores: usize| {
-        let labels = simulated::labels(app, "numa32", version, cores);
+        let labels = labels(simulated::NAMES, (app, "numa32", version, cores));
         (cores, results.values(&all_of(&labels), "time_s"))
     };
     let all: Vec<(usize, Vec<f64>)> =
@@ -220,7 +230,7 @@ fn simulated_cores(results: &Results, setting: &Setting) -> Vec<Claim> {
     let claim = |row: &crate::paper::openskel::Character| {
         // The original of vacation has no common list.
         let own_lists = VERSIONS_LEFT_OUT.contains(&row.app);
-        let version = if own_lists { simulated::STEALING } else { simulated::BASELINE };
+        let version = if own_lists { "stealing" } else { BASELINE };
         let ours = fastest(results, setting, row.app, version);
         let what = format!("{}, {version}, scales to", row.app);
         Claim::plain(what, "cores", Said::Value(row.scales_to.into()), ours)
@@ -230,7 +240,7 @@ fn simulated_cores(results: &Results, setting: &Setting) -> Vec<Claim> {
 
 fn scales_no_further(results: &Results, setting: &Setting) -> Vec<Claim> {
     let claim = |app: &str| {
-        let ours = fastest(results, setting, app, simulated::BASELINE);
+        let ours = fastest(results, setting, app, BASELINE);
         let what = format!("{app}, baseline on NUMA32, scales to");
         Claim::plain(what, "cores", Said::LessThan(9.0), ours)
     };
@@ -343,21 +353,36 @@ fn alone(results: &Results, setting: &Setting, optimisation: &'static str) -> Ve
     said(optimisation).map(claim).into()
 }
 
-fn simulated_stealing(results: &Results, setting: &Setting) -> Vec<Claim> {
+/// The speed-ups of a simulated version over the baseline, on all cores of a machine.
+fn simulated_speed_ups(
+    results: &Results,
+    setting: &Setting,
+    (app, machine, version): (&str, &'static str, &str),
+) -> Vec<f64> {
+    let most = simulated::counts(machine, setting.scale).last().copied().unwrap_or(1);
+    let [base, this] =
+        [BASELINE, version].map(|version| labels(simulated::NAMES, (app, machine, version, most)));
+    over(results, &base, &this, "time_s")
+}
+
+fn simulated_alone(results: &Results, setting: &Setting, optimisation: &str) -> Vec<Claim> {
     let on = |machine: &'static str| {
-        let most = simulated::counts(machine, setting.scale).last().copied().unwrap_or(1);
-        said("stealing").map(|(app, said)| {
-            let [base, this] = [simulated::BASELINE, simulated::STEALING]
-                .map(|version| simulated::labels(app, machine, version, most));
-            let speed_ups = over(results, &base, &this, "time_s");
-            let said = match (app, machine) {
-                ("yada", "numa32") => Said::Words("no number"),
+        said(optimisation).map(|(app, said)| {
+            let speed_ups = simulated_speed_ups(results, setting, (app, machine, optimisation));
+            let said = match (optimisation, app, machine) {
+                ("stealing", "yada", "numa32") => Said::Words("no number"),
                 _ => said,
             };
-            Claim::gain(format!("stealing, {app}, {machine}"), said, &speed_ups)
+            Claim::gain(format!("{optimisation}, {app}, {machine}"), said, &speed_ups)
         })
     };
     ["uma16", "numa32"].into_iter().flat_map(on).collect()
+}
+
+fn simulated_mapping(results: &Results, setting: &Setting) -> Vec<Claim> {
+    let of = |app: &String| simulated_speed_ups(results, setting, (app, "numa32", "compact"));
+    let mean = means(&names(setting.scale).iter().map(of).collect::<Vec<_>>());
+    vec![Claim::gain("compact over scatter on numa32, mean", Said::Effect(48.0), &mean)]
 }
 
 fn misses(results: &Results, setting: &Setting) -> Vec<Claim> {
@@ -404,10 +429,10 @@ fn tuned(results: &Results, setting: &Setting, average: f64) -> Vec<Claim> {
 }
 
 fn pairs(results: &Results, setting: &Setting) -> Vec<Claim> {
-    let applications = names(setting.scale);
+    let (applications, manager) = (names(setting.scale), setting.worklists.contention);
     let mean = |tenths: u32| {
         let speed_ups = applications.iter().map(|app| {
-            let [best, this] = [1, tenths].map(|all| thresholds::labels(app, (all, all)));
+            let [best, this] = [1, tenths].map(|all| thresholds::labels(app, manager, (all, all)));
             over(results, &best, &this, "wall_s")
         });
         means(&speed_ups.collect::<Vec<_>>())

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use sinew::worklist::Touch;
 use sinew_policy::worklist::Settings;
 
+use super::OTHER_MACHINE;
 use super::applications::{Application, blocks, names};
 use super::bench::{Bench, Way};
-use super::{OTHER_MACHINE, THREADS_ARE_FEW};
-use crate::experiment::{About, Case, Experiment};
+use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::FOOTPRINT_WORDS;
 use crate::report::{Form, Part, Plot, Series, Table, cell};
@@ -24,7 +24,14 @@ const ABOUT: About = About {
     title: "pages that the transactions of each worker touch, over time",
     publication: super::PUBLICATION,
     place: "Figure 7.1",
-    caveats: &[THREADS_ARE_FEW, OTHER_MACHINE],
+    caveats: &[
+        Caveat {
+            unless: Need::Workers(WORKERS),
+            words: "There are four workers, as there, on however many processors. On fewer they \
+                take turns, so that each worker's accesses come in runs.",
+        },
+        OTHER_MACHINE,
+    ],
     repeat: [1; 3],
 };
 
@@ -33,14 +40,16 @@ pub(super) fn experiment() -> Experiment {
     Experiment::new(ABOUT, blocks(cases), report)
 }
 
+/// Number of workers, whatever the setting.
+const WORKERS: usize = 4;
+
 /// Attempts of a worker for a sample: no divisor of what programs do in rounds.
 const EVERY: u64 = 7;
 
 /// Samples of a run that are kept, as evenly as they come.
 const KEPT: usize = 2_000;
 
-/// Parts of the run and of the pages, for the plot and for the table.
-const INTERVALS: usize = 80;
+/// Parts of the pages, for the table.
 const REGIONS: usize = 32;
 
 /// The names of a sample's values among the metrics of a run, each as often as there are samples.
@@ -54,18 +63,17 @@ fn labels(app: &str) -> Labels {
 }
 
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
-    let (applications, workers) = (names(setting.scale), setting.most_workers());
-    let table = table(results, &applications, workers);
+    let applications = names(setting.scale);
+    let table = table(results, &applications, WORKERS);
     let mut parts = vec![Part::Table(table), Part::words(FOOTPRINT_WORDS)];
-    let plot = |app: &String| Part::Plot(plot(app, &first_run(results, app), workers));
+    let plot = |app: &String| Part::Plot(plot(results, app, WORKERS));
     parts.extend(applications.iter().map(plot));
     parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
-    let (bench, workers) =
-        (Bench::listed(name, size, None, setting.worklists)?, setting.most_workers());
-    let way = Way::settings(Settings::baseline(workers).stealing(true), workers);
+    let bench = Bench::listed(name, size, None, setting.worklists)?;
+    let way = Way::settings(Settings::baseline(WORKERS).stealing(true), WORKERS);
     Ok(vec![Case::new(labels(name), move || {
         let (metrics, recorded) = bench.run_sampled(&way, EVERY)?;
         Ok([metrics, samples(&recorded.touches)].concat())
@@ -144,27 +152,28 @@ impl Spread {
     }
 }
 
-/// A dot for each worker at each interval: the page of one of its samples then.
-fn plot(app: &str, samples: &[Sampled], workers: usize) -> Plot {
-    let end_s = samples.iter().map(|[_, at_s, _]| *at_s).fold(0.0, f64::max);
-    let mut seen = vec![vec![None; INTERVALS]; workers];
-    for &[worker, at_s, page] in samples {
-        let interval = ((at_s / end_s * INTERVALS as f64) as usize).min(INTERVALS - 1);
-        if let Some(worker) = seen.get_mut(worker as usize) {
-            worker[interval] = Some(page);
-        }
-    }
-    let moments =
-        (0..INTERVALS).map(|interval| format!("{:.3}", end_s * interval as f64 / INTERVALS as f64));
-    let plot = Plot::new(
-        &format!("footprint-{app}"),
-        format!("{app}: pages that were touched"),
-        Form::Dots,
-    )
-    .axes("seconds", "page")
-    .over(if samples.is_empty() { Vec::new() } else { moments.collect() });
-    let series = seen.into_iter().enumerate().filter(|_| !samples.is_empty());
-    series.fold(plot, |plot, (worker, pages)| {
+/// Every sample that was kept at its time and page, a series for each worker.
+fn plot(results: &Results, app: &str, workers: usize) -> Plot {
+    let mut samples = first_run(results, app);
+    samples.sort_by(|[_, one, _], [_, other, _]| one.total_cmp(other));
+    let first = results.rows(&labels(app), ["samples"]);
+    let all = first.first().map_or(samples.len() as f64, |[samples]| *samples);
+    let rounds = results.rounds();
+    let made_of = format!("{} of {all} samples, round 1 of {rounds}", samples.len());
+    // A sample is where the part before it ends.
+    let times: Vec<f64> = [0.0].into_iter().chain(samples.iter().map(|[_, at, _]| *at)).collect();
+    let after = times.windows(2).map(|pair| pair[1] - pair[0]).chain([0.0]).collect();
+    let title = format!("{app}: memory pages that each worker accesses");
+    let plot = Plot::new(&format!("footprint-{app}"), title, Form::Dots)
+        .axes("time, s", "memory page")
+        .over(vec![String::new(); times.len()])
+        .wide(after)
+        .numbered()
+        .made_of(made_of);
+    (0..workers).fold(plot, |plot, worker| {
+        let is_ours = |[by, ..]: &Sampled| *by as usize == worker;
+        let page = |sample: &Sampled| is_ours(sample).then_some(sample[2]);
+        let pages = [None].into_iter().chain(samples.iter().map(page)).collect();
         plot.with(Series::new(format!("worker {worker}"), pages))
     })
 }
@@ -173,6 +182,7 @@ fn plot(app: &str, samples: &[Sampled], workers: usize) -> Plot {
 mod tests {
     use super::*;
     use crate::results::Sample;
+    use crate::setting::Scale;
     use std::time::Duration;
 
     /// Two workers, of which the first touches all of ten pages far apart, and the second the upper
@@ -200,6 +210,18 @@ mod tests {
         assert_eq!(Spread::of(&[], 0.0, 2), None);
     }
 
+    /// Catches: a footprint of as many workers as this machine has processors.
+    #[test]
+    fn four_workers_are_sampled_on_any_machine() {
+        let setting = Setting::new(Scale::Quick, 1);
+        let block = experiment().blocks(&setting).into_iter().find(|block| block.name == "kmeans");
+        let mut case = (block.unwrap().prepare)().unwrap().pop().unwrap();
+        let metrics = (case.run)().unwrap();
+        let workers =
+            metrics.iter().find(|(name, _)| *name == "ended_threads").map(|(_, count)| *count);
+        assert_eq!(workers, Some(4.0), "{metrics:?}");
+    }
+
     /// Catches: pages of one round that are looked for among those of another, so that the row is
     /// lost where the first round saw the most pages.
     #[test]
@@ -213,13 +235,24 @@ mod tests {
         assert_eq!(row[1..], ["8", "4", "75", "50"]);
     }
 
-    /// Catches: a plot without its last interval, or one of nothing.
+    /// Catches: a plot that leaves samples out, shows one at another time or as another worker's,
+    /// or does not say how many there are.
     #[test]
-    fn a_dot_is_a_page_at_a_moment() {
-        let results = Results::of([(labels("kmeans"), metrics())]);
-        let drawn = plot("kmeans", &first_run(&results, "kmeans"), 2);
-        assert_eq!((drawn.categories.len(), drawn.series.len()), (INTERVALS, 2));
-        assert!(drawn.series[1].values.iter().all(|page| page.is_some_and(|page| page >= 5.0)));
-        assert!(plot("yada", &[], 2).is_empty());
+    fn a_dot_is_an_access_of_a_worker_to_a_page_at_its_time() {
+        let results = Results::of_rounds(3, [(labels("kmeans"), metrics())]);
+        let drawn = plot(&results, "kmeans", 2);
+        let dots = |worker: usize| drawn.series[worker].values.iter().flatten().count();
+        assert_eq!((drawn.series.len(), dots(0), dots(1)), (2, 100, 100));
+        let mut time = 0.0;
+        for (at, width) in drawn.widths.iter().flatten().enumerate() {
+            let turn = (time * 1e3_f64).round() as usize;
+            if let Some(page) = drawn.series[0].values[at] {
+                assert_eq!(page as usize, (turn * 7) % 10, "at {time}");
+            }
+            time += width;
+        }
+        assert!((time - 0.099).abs() < 1e-9, "{time}");
+        assert_eq!(drawn.made_of.as_deref(), Some("200 of 200 samples, round 1 of 3"));
+        assert!(plot(&results, "yada", 2).is_empty());
     }
 }

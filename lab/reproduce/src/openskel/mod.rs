@@ -7,7 +7,7 @@
 //! | `bench` | an application, prepared once and run in many ways |
 //! | `comparison` | versions of applications compared with one of them |
 //! | `versions` | Figures 4.2 and 4.3, Tables 4.2 and 4.3: the worklist against transactions by hand |
-//! | `simulated` | Figures 4.2, 4.3 and 5.3 on the publication's machines, simulated |
+//! | `simulated` | Figures of chapters 4 to 7 on the publication's machines, simulated |
 //! | `single` | Figures 5.3 to 5.8: each optimisation alone |
 //! | `locking` | section 4.1: the same with locks that are taken at the commit |
 //! | `search`, `oracle` | the best fixed settings, also by themselves |
@@ -43,6 +43,8 @@ pub use applications::search_size;
 pub(crate) use exhibits::exhibits;
 pub use oracle::{Chosen, Compared, Effort, Oracle, Summary, averages};
 
+use sinew::stm::ContentionManager;
+
 use crate::experiment::{Caveat, Experiment, Need};
 use crate::setting::Setting;
 use crate::worklists::Worklists;
@@ -77,7 +79,12 @@ fn conditions(setting: &Setting) -> String {
         "; the publication has suicide, shuffled units, alpha = beta = 0.1 and no figure for \
          lifespans"
     };
-    format!("Conditions: {}{usual}.", setting.worklists)
+    format!(
+        "Conditions: {}{usual}. `sinew-lab run`, and other transactions of Sinew, have the manager \
+         {} unless another one is asked for: their times and aborts are not comparable with these.",
+        setting.worklists,
+        ContentionManager::default()
+    )
 }
 
 const THREADS_ARE_FEW: Caveat = Caveat {
@@ -101,3 +108,24 @@ const ONE_NODE: Caveat = Caveat {
     words: "With one NUMA node there is one place for pages, and the rows of page placement are \
         the same runs as those without: they are left out.",
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Part;
+    use crate::results::Results;
+    use crate::setting::Scale;
+
+    /// Catches: a report that leaves out which manager it has, or that other runs have another one.
+    #[test]
+    fn each_report_says_its_contention_manager_and_that_of_runs() {
+        let setting = Setting::new(Scale::Quick, 2);
+        for experiment in experiments() {
+            let parts = experiment.report(&Results::default(), &setting);
+            let Part::Words(words) = &parts[0] else { panic!("{parts:?}") };
+            let name = experiment.about.name;
+            assert!(words.contains("contention manager suicide"), "{name}: {words}");
+            assert!(words.contains("have the manager backoff"), "{name}: {words}");
+        }
+    }
+}

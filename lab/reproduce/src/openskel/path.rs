@@ -1,5 +1,5 @@
-//! Figure 6.7: what the tuner does while a program runs: its state, and every setting, epoch by
-//! epoch.
+//! Figure 6.7: what the tuner does while a program runs: when each state begins, how many epochs it
+//! takes, and the values of the parameters, epoch by epoch.
 //!
 //! Also what tuning costs: the part of the run until it has settled, and its processor time. Paths
 //! are those of the first round.
@@ -14,7 +14,7 @@ use super::{OTHER_MACHINE, THREADS_ARE_FEW};
 use crate::experiment::{About, Case, Experiment};
 use crate::failure::Failure;
 use crate::paper::openskel::PATH_WORDS;
-use crate::report::{Form, Part, Plot, Series, Table, cell};
+use crate::report::{Form, Mark, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Metrics, Results};
 use crate::setting::Setting;
 
@@ -70,9 +70,15 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
         Part::words(PATH_WORDS),
         Part::Table(paths(results, &applications)),
     ];
-    let plot = |app: &String| Part::Plot(plot(app, &first_path(results, app)));
-    parts.extend(applications.iter().map(plot));
+    parts.extend(applications.iter().flat_map(|app| plots(results, &labels(app), (app, app))));
     parts
+}
+
+/// The plots of the path of this case in its first round, by its names for files and titles.
+pub(super) fn plots(results: &Results, case: &Labels, names: (&str, &str)) -> [Part; 2] {
+    let path: Vec<Values> = results.rows(case, COLUMNS);
+    let plots = [(SETTLING, settled_from(&path)), (WHOLE, path.len())];
+    plots.map(|shown| Part::Plot(plot(names, shown, &path, results.rounds())))
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
@@ -90,7 +96,7 @@ fn cases(Application { name, size }: Application, setting: &Setting) -> Result<V
 
 /// The rows of a path as metrics: all until it has settled; those after it are merged until there
 /// are at most [`ROWS`]. So the rows stand for every epoch of the path.
-fn rows(path: &Path) -> Metrics {
+pub(super) fn rows(path: &Path) -> Metrics {
     let settled = path.rows().iter().position(|row| row.state == State::SwapRetry);
     let (settling, settled) = path.rows().split_at(settled.unwrap_or(path.rows().len()));
     let every = settled.len().div_ceil(ROWS).max(1);
@@ -166,30 +172,70 @@ fn paths(results: &Results, applications: &[String]) -> Table {
     table
 }
 
-/// Settings over epochs: a row is as wide as the epochs that it stands for. Lifespans and retries
-/// span decades, so that their logarithms are drawn.
-fn plot(app: &str, path: &[Values]) -> Plot {
-    let column = |name: &str| {
-        let at = COLUMNS.iter().position(|column| *column == name).expect("a name of a column");
-        path.iter().map(move |values| values[at])
+/// The two plots of a path, as names of files and in words: settling may be a small part of it.
+type Shown = (&'static str, &'static str);
+const SETTLING: Shown = ("settling", "until it has settled");
+const WHOLE: Shown = ("path", "in the whole run");
+
+/// The parameters that the figure shows, and their columns.
+const PARAMETERS: [(&str, &str); 3] =
+    [("threads", "threads"), ("lifespan of helpers, words", "lifespan"), ("retries", "swap_after")];
+
+/// The values of a column, row by row.
+fn column<'a>(path: &'a [Values], name: &str) -> impl Iterator<Item = f64> + 'a {
+    let at = COLUMNS.iter().position(|column| *column == name).expect("a name of a column");
+    path.iter().map(move |values| values[at])
+}
+
+/// The number of rows before the state that goes on to the end of the run.
+fn settled_from(path: &[Values]) -> usize {
+    let last = |state: f64| STATES[state as usize] == State::SwapRetry;
+    column(path, "state").position(last).unwrap_or(path.len())
+}
+
+/// Parameters over the epochs of the first rows, on an axis of ratios, as lifespans and retries
+/// span decades. A row is as wide as the epochs that it stands for, and a mark is where a state
+/// begins. A parameter has no value while its optimisation is off.
+fn plot(
+    (app, title): (&str, &str),
+    ((file, shown), rows): (Shown, usize),
+    path: &[Values],
+    rounds: usize,
+) -> Plot {
+    let (marks, path) = (beginnings(path), &path[..rows]);
+    let epochs: f64 = column(path, "epochs").sum();
+    let title = format!("{title}: the tuner's states and parameters {shown}");
+    let plot = Plot::new(&format!("{file}-{app}"), title, Form::Steps)
+        .axes("epochs", "value of the parameter")
+        .over(column(path, "epoch").map(|epoch| epoch.to_string()).collect())
+        .wide(column(path, "epochs").collect())
+        .numbered()
+        .marked(marks.into_iter().filter(|mark| mark.at <= epochs).collect())
+        .logarithmic()
+        .made_of(format!("{epochs} epochs, round 1 of {rounds}"));
+    PARAMETERS.into_iter().fold(plot, |plot, (name, of)| {
+        let value = |value: f64| Some(value).filter(|&value| value > 0.0);
+        plot.with(Series::new(name, column(path, of).map(value).collect()))
+    })
+}
+
+/// A mark where a state begins. Those after stealing and after coalescing say how these ended.
+fn beginnings(path: &[Values]) -> Vec<Mark> {
+    let states: Vec<State> = column(path, "state").map(|state| STATES[state as usize]).collect();
+    let mark = |at: usize| {
+        let switched = |name| match column(&path[at..], name).next() {
+            Some(on) if on > 0.0 => format!("{name} on"),
+            _ => format!("{name} off"),
+        };
+        let name = match states[at] {
+            state @ State::Threads => format!("{state} ({})", switched("stealing")),
+            state @ State::SwapRetry => format!("{state} ({})", switched("coalescing")),
+            state => state.to_string(),
+        };
+        column(&path[at..], "epoch").next().map(|at| Mark { at, name })
     };
-    let log = |value: f64, base: f64| Some(if value > 0.0 { value.log(base) + 1.0 } else { 0.0 });
-    Plot::new(&format!("path-{app}"), format!("{app}: the tuner's settings"), Form::Steps)
-        .axes("first epoch", "setting")
-        .over(column("epoch").map(|epoch| epoch.to_string()).collect())
-        .wide(column("epochs").collect())
-        .with(Series::new("state", column("state").map(Some).collect()))
-        .with(Series::new("threads", column("threads").map(Some).collect()))
-        .with(Series::new("stealing", column("stealing").map(Some).collect()))
-        .with(Series::new(
-            "1 + log10 lifespan",
-            column("lifespan").map(|value| log(value, 10.0)).collect(),
-        ))
-        .with(Series::new("coalescing", column("coalescing").map(Some).collect()))
-        .with(Series::new(
-            "1 + log2 retries",
-            column("swap_after").map(|value| log(value, 2.0)).collect(),
-        ))
+    let begins = (0..path.len()).filter(|&at| at == 0 || states[at] != states[at - 1]);
+    begins.filter_map(mark).collect()
 }
 
 #[cfg(test)]
@@ -244,18 +290,36 @@ mod tests {
         for (path, epochs) in [(quiet(1_000), 1_000.0), (path(2_000), 2_000.0)] {
             let settling = path.settling().expect("it settles").epochs as f64;
             let results = Results::of([(labels("kmeans"), rows(&path))]);
-            let drawn = plot("kmeans", &first_path(&results, "kmeans"));
-            let widths = drawn.widths.expect("widths");
-            let ends: Vec<f64> = widths
-                .iter()
-                .scan(0.0, |end, width| {
-                    *end += width;
-                    Some(*end)
-                })
-                .collect();
-            assert_eq!(ends.last(), Some(&epochs));
-            assert!(ends.contains(&settling) && settling < epochs / 20.0, "{settling}: {ends:?}");
-            assert_eq!(widths.len(), drawn.categories.len());
+            let back = first_path(&results, "kmeans");
+            let end = |shown| {
+                let drawn = plot(("kmeans", "kmeans"), shown, &back, 3);
+                let widths = drawn.widths.expect("widths");
+                assert_eq!(widths.len(), drawn.categories.len());
+                widths.iter().sum::<f64>()
+            };
+            let (part, whole) = (end((SETTLING, settled_from(&back))), end((WHOLE, back.len())));
+            assert_eq!((part, whole), (settling, epochs));
+            assert!(settling < epochs / 20.0, "{settling}");
         }
+    }
+
+    /// Catches: states beside their epochs, parameters of optimisations that are off, and a title
+    /// that does not say what the plot is made of.
+    #[test]
+    fn a_plot_shows_when_states_begin_and_the_values_of_parameters() {
+        let results = Results::of([(labels("kmeans"), rows(&path(2_000)))]);
+        let back = first_path(&results, "kmeans");
+        let drawn = plot(("kmeans", "kmeans"), (WHOLE, back.len()), &back, 3);
+        let names: Vec<&str> = drawn.marks.iter().map(|mark| mark.name.as_str()).collect();
+        let last = ["threads (stealing on)", "coalescing", "swap-retry (coalescing on)"];
+        assert_eq!(names, [&["start", "stealing"][..], &last].concat());
+        let begins: Vec<f64> = drawn.marks.iter().map(|mark| mark.at).collect();
+        assert_eq!(begins[..3], [0.0, 1.0, 2.0]);
+        let series: Vec<&str> = drawn.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(series, ["threads", "retries"], "no helpers");
+        assert_eq!(drawn.series[1].values[0], None, "not yet");
+        assert_eq!(drawn.made_of.as_deref(), Some("2000 epochs, round 1 of 3"));
+        let settling = plot(("kmeans", "kmeans"), (SETTLING, settled_from(&back)), &back, 3);
+        assert_eq!(settling.marks.len(), 5, "and where it has settled");
     }
 }

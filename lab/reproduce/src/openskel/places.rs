@@ -13,7 +13,7 @@ use super::{ONE_NODE, OTHER_MACHINE};
 use crate::experiment::{About, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
 use crate::paper::openskel::PLACES_WORDS;
-use crate::report::{Form, Part, Plot, Table, cell};
+use crate::report::{Part, Table, cell};
 use crate::results::{Labels, Results};
 use crate::setting::Setting;
 
@@ -40,6 +40,7 @@ pub(super) fn experiment() -> Experiment {
     Experiment::new(ABOUT, blocks(cases), report)
 }
 
+const SERIAL: &str = "serial";
 pub(super) const SCATTER: &str = "scatter";
 pub(super) const COMPACT: &str = "compact";
 pub(super) const SYSTEM: &str = "the system";
@@ -74,14 +75,15 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let comparison = Comparison::new(results, setting, ["place", "workers"], SCATTER);
     let verdict = Part::verdict(results.rounds(), || comparison.verdict(&PLACES[1..], &[]));
     let mut parts = vec![Part::Table(table(&comparison)), verdict, Part::words(PLACES_WORDS)];
-    parts.extend(comparison.applications.iter().map(|app| Part::Plot(plot(&comparison, app))));
+    parts.extend(comparison.plots(SERIAL, &PLACES, &[]));
     parts
 }
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let (bench, nodes) =
         (Bench::listed(name, size, None, setting.worklists)?, Machine::host().nodes().len());
-    let mut cases = Vec::new();
+    let serial = bench.clone();
+    let mut cases = vec![Case::new(labels(name, SERIAL, 1), move || serial.serial())];
     for &workers in &setting.threads {
         for place in PLACES {
             let Some(way) = way(place, workers, nodes) else { continue };
@@ -116,11 +118,6 @@ fn table(comparison: &Comparison<'_>) -> Table {
     table
 }
 
-fn plot(comparison: &Comparison<'_>, app: &str) -> Plot {
-    let plot = Plot::new(&format!("{app}-places"), format!("{app}: time by place"), Form::Bars);
-    comparison.plot(plot, "seconds", PLACES, |version| comparison.values(app, version, "wall_s"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +147,7 @@ mod tests {
         let results = Results::of_rounds(
             3,
             [
+                wall(SERIAL, 1, 2.5),
                 wall(SCATTER, 1, 2.0),
                 wall(COMPACT, 1, 2.0),
                 wall(SCATTER, 2, 1.5),
@@ -158,8 +156,11 @@ mod tests {
         );
         let setting = Setting { threads: vec![1, 2], ..Setting::new(Scale::Quick, 2) };
         let parts = experiment().report(&results, &setting);
-        let [Part::Table(table), Part::Words(words), ..] = &parts[..] else { panic!("{parts:?}") };
+        let [Part::Table(table), Part::Words(words), _, Part::Plot(plot)] = &parts[..] else {
+            panic!("{parts:?}")
+        };
         assert_eq!(table.shown(&["kmeans", COMPACT, "2"])[4], "20.0");
+        assert_eq!(plot.series[1].values, [Some(1.25), Some(2.0)], "over the serial version");
         assert!(words.contains("compact: +20.0 %") && !words.contains("bound"), "{words}");
     }
 }

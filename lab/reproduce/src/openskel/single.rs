@@ -65,7 +65,7 @@ fn all() -> impl Iterator<Item = &'static str> {
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     let comparison = Comparison::new(results, setting, ["optimisation", "cores"], BASELINE);
     let mut parts = vec![Part::Table(best(&comparison)), Part::Table(times(&comparison))];
-    let metrics = [("aborts", "aborts / attempts", "abort_ratio")];
+    let metrics = [("aborts", "transaction abort ratio", "abort_ratio")];
     parts.extend(comparison.plots(SERIAL, &all().collect::<Vec<_>>(), &metrics));
     parts.extend(comparison.miss_ratios(&[BASELINE, HELPERS]));
     parts

@@ -2,8 +2,10 @@
 //!
 //! The speed-up of a pair is over the pair that was found best there, in the same round, averaged
 //! over the applications. Beside it are the ratios that the tuner compares with its thresholds, in
-//! the baseline on all cores: a threshold that they do not reach changes nothing.
+//! the baseline on all cores: a threshold that they do not reach changes nothing. They are measured
+//! under each contention manager, which says what a threshold means under another one.
 
+use sinew::stm::ContentionManager;
 use sinew::worklist::Knobs;
 use sinew_policy::worklist::Settings;
 
@@ -17,6 +19,7 @@ use crate::report::{Form, Part, Plot, Series, Table, cell};
 use crate::results::{Labels, Results, all_of};
 use crate::setting::{Scale, Setting};
 use crate::statistics::{is_beyond, mean, median};
+use crate::worklists::Worklists;
 
 const ABOUT: About = About {
     name: "openskel-thresholds",
@@ -33,31 +36,47 @@ pub(super) fn experiment() -> Experiment {
 }
 
 /// The pair that others are compared with, in tenths.
-const BEST: (u32, u32) = (1, 1);
+pub(super) const BEST: (u32, u32) = (1, 1);
 
 /// The values of both thresholds, in tenths.
-fn tenths(scale: Scale) -> Vec<u32> {
+pub(super) fn tenths(scale: Scale) -> Vec<u32> {
     scale.pick(vec![1, 9], vec![1, 3, 5, 7, 9], (1..=9).collect())
 }
 
-fn show(tenths: u32) -> String {
+pub(super) fn show(tenths: u32) -> String {
     format!("0.{tenths}")
 }
 
-pub(super) fn labels(app: &str, (alpha, beta): (u32, u32)) -> Labels {
-    vec![("application", app.to_owned()), ("alpha", show(alpha)), ("beta", show(beta))]
+pub(super) fn labels(app: &str, manager: ContentionManager, (alpha, beta): (u32, u32)) -> Labels {
+    vec![
+        ("application", app.to_owned()),
+        ("manager", manager.to_string()),
+        ("alpha", show(alpha)),
+        ("beta", show(beta)),
+    ]
 }
 
 /// The value of both thresholds for the baseline, which has none.
 const NO_TUNER: &str = "none";
 
-fn baseline_labels(app: &str) -> Labels {
+fn baseline_labels(app: &str, manager: ContentionManager) -> Labels {
     let none = || NO_TUNER.to_owned();
-    vec![("application", app.to_owned()), ("alpha", none()), ("beta", none())]
+    vec![
+        ("application", app.to_owned()),
+        ("manager", manager.to_string()),
+        ("alpha", none()),
+        ("beta", none()),
+    ]
 }
 
+/// The managers under which the baseline runs.
+const MANAGERS: [ContentionManager; 3] =
+    [ContentionManager::Suicide, ContentionManager::Backoff, ContentionManager::Age];
+
 fn report(results: &Results, setting: &Setting) -> Vec<Part> {
-    let view = View { results, applications: names(setting.scale), tenths: tenths(setting.scale) };
+    let manager = setting.worklists.contention;
+    let (applications, tenths) = (names(setting.scale), tenths(setting.scale));
+    let view = View { results, applications, tenths, manager };
     vec![
         Part::Table(view.table()),
         Part::verdict(results.rounds(), || view.verdict()),
@@ -68,22 +87,30 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     ]
 }
 
+/// The tuner's thresholds for this pair.
+pub(super) fn knobs(setting: &Setting, (alpha, beta): (u32, u32)) -> Knobs {
+    let threshold = |tenths: u32| f64::from(tenths) / 10.0;
+    let usual = setting.worklists.knobs;
+    Knobs { alpha: threshold(alpha), beta: threshold(beta), ..usual }
+}
+
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let (bench, cores) =
         (Bench::listed(name, size, None, setting.worklists)?, setting.most_workers());
     let tenths = tenths(setting.scale);
     let pairs = tenths.iter().flat_map(|&alpha| tenths.iter().map(move |&beta| (alpha, beta)));
     let case = |(alpha, beta)| {
-        let threshold = |tenths: u32| f64::from(tenths) / 10.0;
-        let usual = setting.worklists.knobs;
-        let knobs = Knobs { alpha: threshold(alpha), beta: threshold(beta), ..usual };
+        let knobs = knobs(setting, (alpha, beta));
         let (bench, way) = (bench.clone(), Way::Tuned { knobs, cores });
-        Case::new(labels(name, (alpha, beta)), move || bench.run(&way))
+        let labels = labels(name, setting.worklists.contention, (alpha, beta));
+        Case::new(labels, move || bench.run(&way))
     };
-    let tuned = pairs.map(case);
-    let (bench, way) = (bench.clone(), Way::settings(Settings::baseline(cores), cores));
-    let baseline = Case::new(baseline_labels(name), move || bench.run(&way));
-    Ok(tuned.chain([baseline]).collect())
+    let baseline = |contention| {
+        let bench = Bench::listed(name, size, None, Worklists { contention, ..setting.worklists })?;
+        let way = Way::settings(Settings::baseline(cores), cores);
+        Ok(Case::new(baseline_labels(name, contention), move || bench.run(&way)))
+    };
+    pairs.map(|pair| Ok(case(pair))).chain(MANAGERS.map(baseline)).collect()
 }
 
 /// The data that the report reads.
@@ -91,6 +118,8 @@ struct View<'a> {
     results: &'a Results,
     applications: Vec<String>,
     tenths: Vec<u32>,
+    /// The manager of the tuned runs.
+    manager: ContentionManager,
 }
 
 impl View<'_> {
@@ -128,8 +157,13 @@ impl View<'_> {
     }
 
     /// A count of the baseline on all cores per commit: the median over the rounds.
-    fn per_commit(&self, app: &str, count: impl Fn(f64, f64, f64) -> f64) -> Option<f64> {
-        let labels = baseline_labels(app);
+    fn per_commit(
+        &self,
+        app: &str,
+        manager: ContentionManager,
+        count: impl Fn(f64, f64, f64) -> f64,
+    ) -> Option<f64> {
+        let labels = baseline_labels(app, manager);
         let which = all_of(&labels);
         let [attempts, aborted, stalls] = ["transactions", "abort_ratio", "stalls"]
             .map(|metric| self.results.values(&which, metric));
@@ -141,21 +175,32 @@ impl View<'_> {
         median(&rounds.collect::<Vec<_>>())
     }
 
-    fn aborts(&self, app: &str) -> Option<f64> {
-        self.per_commit(app, |aborts, _, commits| aborts / commits)
+    fn aborts(&self, app: &str, manager: ContentionManager) -> Option<f64> {
+        self.per_commit(app, manager, |aborts, _, commits| aborts / commits)
     }
 
     fn ratios(&self) -> Table {
         let title = "What the tuner compares with its thresholds: the baseline on all cores";
         let mut table = Table::new("ratios", title);
         for app in &self.applications {
-            table.row([
-                cell("application", app),
-                cell("stalls a commit (alpha)", self.per_commit(app, |_, stalls, of| stalls / of)),
-                cell("aborts a commit (beta)", self.aborts(app)),
-            ]);
+            for manager in MANAGERS {
+                let stalls = self.per_commit(app, manager, |_, stalls, commits| stalls / commits);
+                table.row([
+                    cell("application", app),
+                    cell("manager", manager.to_string()),
+                    cell("stalls a commit (alpha)", stalls),
+                    cell("aborts a commit (beta)", self.aborts(app, manager)),
+                    cell("as beta 0.1 under suicide", self.calibrated(app, manager)),
+                ]);
+            }
         }
         table
+    }
+
+    /// The beta that is as far from a manager's aborts as 0.1 is from those of suicide.
+    fn calibrated(&self, app: &str, manager: ContentionManager) -> Option<f64> {
+        let suicides = self.aborts(app, ContentionManager::Suicide)?;
+        (suicides > 0.0).then_some(0.1 * self.aborts(app, manager)? / suicides)
     }
 
     /// Where beta can have an effect.
@@ -163,7 +208,7 @@ impl View<'_> {
         let measured: Vec<(&str, f64)> = self
             .applications
             .iter()
-            .filter_map(|app| Some((app.as_str(), self.aborts(app)?)))
+            .filter_map(|app| Some((app.as_str(), self.aborts(app, self.manager)?)))
             .collect();
         let Some(least) = self.tenths.first().map(|&tenths| f64::from(tenths) / 10.0) else {
             return String::new();
@@ -214,7 +259,7 @@ impl View<'_> {
     fn plot(&self) -> Plot {
         let alphas = self.tenths.iter().map(|&alpha| show(alpha)).collect();
         let mut plot = Plot::new("thresholds", "Speed-up over alpha = beta = 0.1", Form::Lines)
-            .axes("alpha", "speed-up")
+            .axes("alpha", "average normalised speed-up")
             .over(alphas)
             .level(1.0);
         for &beta in &self.tenths {
@@ -231,24 +276,35 @@ mod tests {
     use super::*;
     use crate::results::Sample;
 
+    const SUICIDE: ContentionManager = ContentionManager::Suicide;
+
     /// Catches: aborts per attempt instead of per commit, and an application that beta is said to
     /// concern though it is below.
     #[test]
     fn the_ratios_that_thresholds_meet_are_said() {
-        let ratios = |app, aborted| {
+        let ratios = |app, manager, aborted| {
             let metrics = vec![
                 ("wall_s", 1.0),
                 ("transactions", 200.0),
                 ("abort_ratio", aborted),
                 ("stalls", 50.0),
             ];
-            (baseline_labels(app), metrics)
+            (baseline_labels(app, manager), metrics)
         };
-        let results = Results::of_rounds(3, [ratios("kmeans", 0.5), ratios("yada", 0.0)]);
+        let backoff = ContentionManager::Backoff;
+        let results = Results::of_rounds(
+            3,
+            [
+                ratios("kmeans", SUICIDE, 0.5),
+                ratios("kmeans", backoff, 0.2),
+                ratios("yada", SUICIDE, 0.0),
+            ],
+        );
         let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));
         let [.., Part::Table(table), Part::Words(words)] = &parts[..] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&["kmeans"])[1..], ["0.50", "1"]);
-        assert_eq!(table.shown(&["yada"])[1..], ["0.25", "0"]);
+        assert_eq!(table.shown(&["kmeans", "suicide"])[2..], ["0.50", "1", "0.10"]);
+        assert_eq!(table.shown(&["kmeans", "backoff"])[3..], ["0.25", "0.0250"]);
+        assert_eq!(table.shown(&["yada", "suicide"])[2..], ["0.25", "0", "-"]);
         assert!(
             words.contains("2 workers and manager suicide, these reach beta = 0.1: kmeans. For"),
             "{words}"
@@ -259,7 +315,7 @@ mod tests {
     /// out of the average.
     #[test]
     fn pairs_are_averaged_over_the_applications() {
-        let wall = |app, pair, wall_s| (labels(app, pair), vec![("wall_s", wall_s)]);
+        let wall = |app, pair, wall_s| (labels(app, SUICIDE, pair), vec![("wall_s", wall_s)]);
         let results = Results::of_rounds(
             3,
             [
@@ -289,7 +345,7 @@ mod tests {
         for (round, wall_s) in [0.8, 1.1, 0.9].into_iter().enumerate() {
             for (pair, wall_s) in [((1, 1), 1.0), ((9, 1), wall_s)] {
                 let metrics = vec![("wall_s", wall_s)];
-                results.push(Sample { round, labels: labels("kmeans", pair), metrics });
+                results.push(Sample { round, labels: labels("kmeans", SUICIDE, pair), metrics });
             }
         }
         let parts = experiment().report(&results, &Setting::new(Scale::Quick, 2));

@@ -72,8 +72,10 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
 }
 
 /// Plots beside that of the speed-up: their names, what they show, and its metric.
-const PLOTS: [(&str, &str, &str); 2] =
-    [("aborts", "aborts / attempts", "abort_ratio"), ("transactions", "attempts", "transactions")];
+const PLOTS: [(&str, &str, &str); 2] = [
+    ("aborts", "transaction abort ratio", "abort_ratio"),
+    ("transactions", "total number of transactions", "transactions"),
+];
 
 fn cases(Application { name, size }: Application, setting: &Setting) -> Result<Vec<Case>, Failure> {
     let (listed, by_hand) = (

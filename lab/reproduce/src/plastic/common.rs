@@ -55,18 +55,31 @@ pub(super) fn series(name: impl Into<String>, rounds: &[Vec<f64>]) -> Series {
 /// The time added to `wall` seconds, given its parts of it in all rounds.
 pub(super) fn added(wall: Option<f64>, parts: &[f64]) -> [(String, Cell); 4] {
     let percent: Vec<f64> = parts.iter().map(|part| part * 100.0).collect();
-    let judged = match percent.len() {
-        0 => None,
-        few if few < ENOUGH_ROUNDS => Some("too few rounds"),
-        _ if is_beyond(&percent, 0.0) => Some("beyond the noise"),
-        _ => Some("within the noise"),
-    };
     [
         cell("added, ms", median(parts).zip(wall).map(|(part, wall)| part * wall * 1e3)),
         cell("added, %", median(&percent)),
         cell("standard deviation, %", standard_deviation(&percent)),
-        cell("which is", judged),
+        cell("which is", judged(parts)),
     ]
+}
+
+/// The words for a difference that counts.
+pub(super) const BEYOND: &str = "beyond the noise";
+
+/// The worth of these differences of all rounds; `None` if there are none.
+pub(super) fn judged(differences: &[f64]) -> Option<&'static str> {
+    match differences.len() {
+        0 => None,
+        few if few < ENOUGH_ROUNDS => Some("too few rounds"),
+        _ if is_beyond(differences, 0.0) => Some(BEYOND),
+        _ => Some("within the noise"),
+    }
+}
+
+/// The median of these ratios of all rounds, and the worth of its difference from 1.
+pub(super) fn ratio(title: &str, ratios: &[f64]) -> [(String, Cell); 2] {
+    let differences: Vec<f64> = ratios.iter().map(|ratio| ratio - 1.0).collect();
+    [cell(title, median(ratios)), cell("which is", judged(&differences))]
 }
 
 /// Says that nothing of OpenMP was measured, if so.
@@ -77,4 +90,22 @@ pub(super) fn without_openmp(results: &Results) -> Option<Part> {
     let words = "OpenMP was not measured: there is no C compiler that knows it here. `cc \
         -fopenmp` has to work; then run this again.";
     (!is_there && !results.samples().is_empty()).then(|| Part::words(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches: a verdict from one round, or one on rounds that do not agree.
+    #[test]
+    fn a_ratio_is_judged_from_three_rounds_that_agree() {
+        let judged = |ratios: &[f64]| match &ratio("a / b", ratios)[1] {
+            (_, Cell::Text(words)) => words.clone(),
+            (_, other) => format!("{other:?}"),
+        };
+        assert_eq!([judged(&[0.5]), judged(&[0.5, 0.5])], ["too few rounds"; 2]);
+        assert_eq!(judged(&[0.5, 0.9, 0.75]), BEYOND);
+        assert_eq!(judged(&[0.5, 1.5, 0.75]), "within the noise");
+        assert_eq!(judged(&[]), "Gap");
+    }
 }

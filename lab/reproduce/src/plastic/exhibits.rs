@@ -3,6 +3,7 @@
 
 use super::access::SEQUENTIAL as ACCESS_ALONE;
 use super::metrics::{WITH, WITHOUT};
+use super::pairs::simulated::SIMULATED;
 use super::performance::{OPENMP, OURS, SEQUENTIAL};
 use super::schedules::{CHUNKS, INDIVIDUAL, STATIC, SWITCHED};
 use super::sharing::{Manner, TIMES};
@@ -10,7 +11,7 @@ use super::{PUBLICATION, schedules, switching};
 use crate::exhibit::{A_DRAWING, Claim, Exhibit, Exhibits, Repeat, Said, means};
 use crate::experiment::Need;
 use crate::paper::plastic::{DYNAMIC_OVER_STATIC, METRICS, SHARING_INTERVALS_MS, THREADS};
-use crate::results::Results;
+use crate::results::{Results, all_of};
 use crate::setting::Setting;
 
 /// The figures are pictures.
@@ -25,7 +26,10 @@ pub(crate) fn exhibits() -> Vec<Exhibit> {
         "Figure 2.1",
         "programs that share a socket against the same on sockets of their own",
         "The programs are other ones.",
-        [Repeat::new("plastic-pairs", on_one_socket).needs(Need::Packages(2))],
+        [
+            Repeat::simulated("plastic-pairs-machine", "Termi", simulated_on_one_socket),
+            Repeat::new("plastic-pairs", on_one_socket).needs(Need::Packages(2)),
+        ],
     );
     all.drawn(&[
         ("Figure 2.2", "times of three algorithms over the size, invented"),
@@ -121,6 +125,15 @@ fn on_one_socket(results: &Results, _: &Setting) -> Vec<Claim> {
         let programs = programs.map_or("", |(_, programs)| programs.as_str());
         sample.metrics.iter().map(move |(metric, _)| on(programs, "one socket", metric))
     });
+    let mean = means(&ratios.collect::<Vec<_>>());
+    vec![Claim::ratio("speed on one socket over own sockets, mean of all pairs", Said::Less, mean)]
+}
+
+/// The same where the neighbour's effect is measured and the sockets are simulated.
+fn simulated_on_one_socket(results: &Results, _: &Setting) -> Vec<Claim> {
+    let pairs = results.samples().iter().filter(|sample| sample.round == 0);
+    let ratios = pairs
+        .flat_map(|sample| SIMULATED.map(|metric| results.values(&all_of(&sample.labels), metric)));
     let mean = means(&ratios.collect::<Vec<_>>());
     vec![Claim::ratio("speed on one socket over own sockets, mean of all pairs", Said::Less, mean)]
 }

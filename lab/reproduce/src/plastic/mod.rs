@@ -53,5 +53,6 @@ pub(crate) fn experiments() -> Vec<Experiment> {
         access::experiment(),
         sharing::experiment(),
         pairs::experiment(),
+        pairs::simulated::experiment(),
     ]
 }

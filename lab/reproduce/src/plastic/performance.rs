@@ -5,7 +5,7 @@ use sinew::Schedule;
 
 use super::bench::{Bench, Way};
 use super::common::{
-    FEWER_THREADS, OTHER_TIMES, REPEATS, TASKS, labels, series, times, without_openmp,
+    FEWER_THREADS, OTHER_TIMES, REPEATS, TASKS, labels, ratio, series, times, without_openmp,
 };
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
@@ -98,10 +98,11 @@ impl View<'_> {
             let which = [("way", way), ("workers", count.as_str())];
             let openmp = [("way", OPENMP), ("workers", count.as_str())];
             let head = [cell("", way), cell("threads", workers)];
-            table.row(head.into_iter().chain(times(self.results, &which)).chain([
-                cell("speed-up", median(&self.speed_ups(way, workers))),
-                cell("time over OpenMP's", self.results.ratio(&which, &openmp, "wall_s")),
-            ]));
+            let over = self.results.ratios(&which, &openmp, "wall_s");
+            let over = ratio("time over OpenMP's", if way == OPENMP { &[] } else { &over });
+            let speed_up = cell("speed-up", median(&self.speed_ups(way, workers)));
+            let times = times(self.results, &which);
+            table.row(head.into_iter().chain(times).chain([speed_up]).chain(over));
         }
         table
     }
@@ -140,7 +141,7 @@ mod tests {
         let ours = [wall(SEQUENTIAL, 1, 4.0), wall(OURS, 2, 2.5)];
         let parts = experiment().report(&Results::of(ours.clone()), &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&[OURS, "2"])[2..], ["2.50", "2.50", "-", "1.60", "-"]);
+        assert_eq!(table.shown(&[OURS, "2"])[2..], ["2.50", "2.50", "-", "1.60", "-", "-"]);
         assert!(
             matches!(&parts[1], Part::Words(words) if words.contains("cc -fopenmp")),
             "{parts:?}"
@@ -148,7 +149,7 @@ mod tests {
         let with_openmp = ours.into_iter().chain([wall(OPENMP, 2, 2.0)]);
         let parts = experiment().report(&Results::of(with_openmp), &setting);
         let Part::Table(table) = &parts[0] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&[OURS, "2"])[6], "1.25");
+        assert_eq!(table.shown(&[OURS, "2"])[6..], ["1.25", "too few rounds"]);
         assert_eq!(parts.len(), 2, "a table and a plot");
     }
 }

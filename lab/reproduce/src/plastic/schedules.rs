@@ -8,7 +8,7 @@ use sinew_apps::collatz::Kind;
 
 use super::bench::{Bench, DYNAMIC_INDIVIDUAL, Way};
 use super::common::{
-    CHUNK, FEWER_THREADS, OTHER_TIMES, TASKS, chunk, labels, series, times, without_openmp,
+    CHUNK, FEWER_THREADS, OTHER_TIMES, TASKS, chunk, labels, ratio, series, times, without_openmp,
 };
 use super::openmp::{Load, Team};
 use crate::experiment::{About, Block, Caveat, Experiment, Need};
@@ -17,7 +17,6 @@ use crate::parameters::Parameter;
 use crate::report::{Cell, Form, Part, Plot, Series, Table, cell};
 use crate::results::Results;
 use crate::setting::Setting;
-use crate::statistics::median;
 
 const ABOUT: About = About {
     name: "plastic-schedules",
@@ -147,11 +146,11 @@ fn table(results: &Results, setting: &Setting) -> Table {
         let (same, best) =
             if uniform { (UNIFORM_STATIC, UNIFORM_STATIC) } else { (STATIC, CHUNKS) };
         let head = [cell("schedule", name)].into_iter().chain(times(results, &which));
-        table.row(head.chain([
-            cell("times static's speed", median(&over(results, same, name))),
-            cell("relative throughput", median(&over(results, best, name))),
-            cell("paper: times static's speed", published.map_or(Cell::Gap, Cell::from)),
-        ]));
+        let against = |base| if base == name { Vec::new() } else { over(results, base, name) };
+        let paper = cell("paper: times static's speed", published.map_or(Cell::Gap, Cell::from));
+        let speed = ratio("times static's speed", &against(same));
+        let throughput = ratio("relative throughput", &against(best));
+        table.row(head.chain(speed).chain(throughput).chain([paper]));
     }
     table
 }
@@ -192,8 +191,11 @@ mod tests {
         ]);
         let parts = experiment().report(&results, &Setting::new(Scale::Default, 2));
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
-        assert_eq!(table.shown(&[SWITCHED])[1..], ["1.25", "1.25", "-", "1.60", "0.80", "3"]);
-        assert_eq!(table.shown(&[UNIFORM_SWITCHED])[1..], ["4", "4", "-", "0.75", "0.75", "-"]);
+        let few = "too few rounds";
+        let shown = table.shown(&[SWITCHED]);
+        assert_eq!(shown[1..], ["1.25", "1.25", "-", "1.60", few, "0.80", few, "3"]);
+        let shown = table.shown(&[UNIFORM_SWITCHED]);
+        assert_eq!(shown[1..], ["4", "4", "-", "0.75", few, "0.75", few, "-"]);
         assert_eq!(parts.len(), 4, "words, a table, words about OpenMP, a plot");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use sinew_coord::{Policy, Script};
 
-use super::common::{FEWER_THREADS, OTHER_TIMES, REPEATS};
+use super::common::{FEWER_THREADS, OTHER_TIMES, REPEATS, ratio};
 use super::programs::{Access, Finished, Job, Program, Standing, Until, Way, place};
 use crate::experiment::{About, Block, Case, Caveat, Experiment, Need};
 use crate::failure::Failure;
@@ -233,10 +233,13 @@ impl View<'_> {
         Some(part * self.of_ideal(manner, which)?)
     }
 
-    /// Of the first program, within rounds: it is the time of all.
-    fn of_anarchy(&self, manner: Manner) -> Option<f64> {
+    /// Of the first program, in each round: it is the time of all.
+    fn of_anarchy(&self, manner: Manner) -> Vec<f64> {
+        if matches!(manner, Manner::Alone | Manner::Anarchy) {
+            return Vec::new();
+        }
         let (name, anarchy) = (manner.name(), Manner::Anarchy.name());
-        self.results.ratio(&[("manner", &name)], &[("manner", &anarchy)], TIMES[0])
+        self.results.ratios(&[("manner", &name)], &[("manner", &anarchy)], TIMES[0])
     }
 
     fn table(&self) -> Table {
@@ -247,21 +250,20 @@ impl View<'_> {
             let which = [("manner", name.as_str())];
             let [of_first, of_second] =
                 TIMES.map(|time| standard_deviation(&self.results.values(&which, time)));
-            table.row([
+            let times = [
                 cell("programs", name.as_str()),
                 cell("first, s", self.results.median(&which, TIMES[0])),
                 cell("standard deviation, s", of_first),
                 cell("second, s", self.results.median(&which, TIMES[1])),
                 cell("standard deviation, s", of_second),
-                cell(
-                    "first / anarchy",
-                    self.of_anarchy(manner).filter(|_| manner != Manner::Alone),
-                ),
+            ];
+            let of_anarchy = ratio("first / anarchy", &self.of_anarchy(manner));
+            table.row(times.into_iter().chain(of_anarchy).chain([
                 cell("first of ideal", self.of_ideal(manner, 0)),
                 cell("second of ideal", self.of_ideal(manner, 1)),
                 cell("changes", self.results.median(&which, "changes")),
                 cell("paper", published(manner)),
-            ]);
+            ]));
         }
         table
     }
@@ -317,10 +319,11 @@ mod tests {
         let Part::Table(table) = &parts[1] else { panic!("{parts:?}") };
         assert_eq!(
             table.shown(&[&at_once.name()])[1..],
-            ["3", "-", "2", "-", "0.50", "1", "1", "3", "-"]
+            ["3", "-", "2", "-", "0.50", "too few rounds", "1", "1", "3", "-"]
         );
-        assert_eq!(table.shown(&["anarchy"])[5..8], ["1", "2", "2"]);
-        assert_eq!(table.shown(&["the first alone"])[3..], ["-", "-", "-", "-", "-", "0", "-"]);
+        assert_eq!(table.shown(&["anarchy"])[5..9], ["-", "-", "2", "2"]);
+        let alone = table.shown(&["the first alone"]);
+        assert_eq!(alone[3..], ["-", "-", "-", "-", "-", "-", "0", "-"]);
         assert_eq!(parts.len(), 3, "words, a table, a plot");
     }
 

@@ -32,6 +32,9 @@ pub struct Plot {
     pub is_numbered: bool,
     /// Whether equal ratios are equally far apart: twice as much and half as much.
     pub is_logarithmic: bool,
+    /// The number of samples and rounds that it is made of, in words; `None`: medians of all
+    /// rounds.
+    pub made_of: Option<String>,
 }
 
 /// The kind of plot.
@@ -160,6 +163,7 @@ impl Plot {
             marks: Vec::new(),
             is_numbered: form == Form::Spans,
             is_logarithmic: false,
+            made_of: None,
         }
     }
 
@@ -216,7 +220,24 @@ impl Plot {
 
     /// Draws ratios: on a logarithmic axis, with a line at 1.
     pub fn ratios(self) -> Self {
-        Self { is_logarithmic: true, ..self.level(1.0) }
+        self.level(1.0).logarithmic()
+    }
+
+    /// Draws values on a logarithmic axis; those that are not above 0 stay empty.
+    pub fn logarithmic(self) -> Self {
+        Self { is_logarithmic: true, ..self }
+    }
+
+    /// Says what it is made of, if not of the medians of all rounds.
+    pub fn made_of(self, words: String) -> Self {
+        Self { made_of: Some(words), ..self }
+    }
+
+    /// The same with a title that says what it is made of.
+    pub(crate) fn after(self, rounds: usize) -> Self {
+        let plural = if rounds == 1 { "" } else { "s" };
+        let made_of = self.made_of.clone().unwrap_or_else(|| format!("{rounds} round{plural}"));
+        Self { title: format!("{} ({made_of})", self.title), ..self }
     }
 
     /// The name of its file.
@@ -355,6 +376,15 @@ mod tests {
         assert_eq!(plot.right(), 5.0);
         let none = Plot::new("p", "t", Form::Spans).with(Series::of_spans("s", Vec::new()));
         assert!(none.is_empty() && none.right() == 1.0);
+    }
+
+    /// Catches: a figure of one round that looks like one of ten.
+    #[test]
+    fn a_title_says_what_the_figure_is_made_of() {
+        let title = |plot: Plot, rounds| plot.after(rounds).title;
+        assert_eq!(title(plot(Form::Bars), 1), "t (1 round)");
+        assert_eq!(title(plot(Form::Bars), 10), "t (10 rounds)");
+        assert_eq!(title(plot(Form::Bars).made_of("7 samples".into()), 3), "t (7 samples)");
     }
 
     /// Catches: a legend full of series that were never measured.

@@ -8,6 +8,7 @@ use super::loops::divisions;
 use super::matrix::{APPS, BASELINE, Row, noise, policies};
 use super::profiles::Program;
 use super::simulated;
+use crate::common::machines::labels;
 use crate::exhibit::{Claim, Exhibit, Exhibits, NO_GAIN, Repeat, Said, means, over};
 use crate::experiment::Need;
 use crate::paper::thesis::{QUOTES, Quote, Technique};
@@ -116,7 +117,7 @@ fn profiled(all: &mut Exhibits, first: usize, app: &'static str) {
 fn scaling(results: &Results, app: &str, machine: &'static str) -> Vec<Claim> {
     let speed_ups = |machine: &str| {
         let machine = machine.to_ascii_lowercase();
-        let labels = simulated::labels(app, &machine, BASELINE, THREADS);
+        let labels = labels(simulated::NAMES, (app, &machine, BASELINE, THREADS));
         results.values(&all_of(&labels), "speed_up")
     };
     let said = match (app, machine) {
@@ -301,9 +302,9 @@ fn policed(all: &mut Exhibits, first: usize, series: &'static [Shown]) {
             let counts = simulated::counts(&machine.to_ascii_lowercase(), setting.scale);
             let most = counts.last().copied().unwrap_or(1);
             claims(shown, (most, 0.0), |victims| {
-                let labels =
-                    |victims| simulated::labels(app, &machine.to_ascii_lowercase(), victims, most);
-                over(results, &labels(BASELINE), &labels(victims), "time_s")
+                let machine = machine.to_ascii_lowercase();
+                let case = |victims| labels(simulated::NAMES, (app, &machine, victims, most));
+                over(results, &case(BASELINE), &case(victims), "time_s")
             })
         });
         let need = match shown.techniques {

@@ -37,8 +37,10 @@ const ABOUT: About = About {
         PAUSES,
         Caveat {
             unless: Need::Nothing,
-            words: "A slave there never leaves its package. Here a worker that has searched in \
-                vain for 200 µs, while it sees work, takes any task, so that none is stranded.",
+            words: "Only its package's master steals elsewhere; a slave never does in this \
+                experiment, as there. In other pools of Sinew a worker that has searched in vain \
+                for 200 µs, while it sees work, takes any task, so that none is stranded while its \
+                owner is busy.",
         },
         Caveat {
             unless: Need::Nothing,
@@ -159,13 +161,18 @@ fn report(results: &Results, setting: &Setting) -> Vec<Part> {
     parts
 }
 
+/// Workers that are spread over the packages, and slaves that never leave theirs.
+fn conditions(victims: &'static str, workers: usize) -> Conditions {
+    Conditions::workers(workers).victims(victims).pinned().strict()
+}
+
 fn cases(app: &'static str, size: &str, counts: &[usize]) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     for division in divisions(app) {
         let subject = division.prepare(app, size)?;
         let case = |name: &str, victims: &'static str, workers: usize| {
             let subject = subject.clone();
-            let conditions = Conditions::workers(workers).victims(victims).pinned();
+            let conditions = conditions(victims, workers);
             Case::new(Row { app, division, workers }.labels(name), move || {
                 let measured = subject.parallel(&conditions.build()?)?;
                 Ok(vec![
@@ -360,6 +367,16 @@ mod tests {
             let Part::Words(words) = &parts[1] else { panic!("{parts:?}") };
             assert!(words.starts_with(says), "{words}");
         }
+    }
+
+    /// Catches: slaves that leave their packages after a while, which the report denies.
+    #[test]
+    fn slaves_never_leave_their_packages() {
+        let is_strict = |victims| format!("{:?}", conditions(victims, 2)).contains("strict: true");
+        let all: Vec<Policy> = APPS.into_iter().flat_map(policies).collect();
+        assert!(!all.is_empty() && all.iter().all(|policy| is_strict(policy.victims)));
+        let said = |caveat: &&Caveat| caveat.words.contains("a slave never does");
+        assert_eq!(ABOUT.caveats.iter().filter(said).count(), 1);
     }
 
     /// Catches: a policy left out of the matrix, or one too many.

@@ -42,6 +42,11 @@ const ABOUT: About = About {
                 `acquire_queue` what its owner does to publish tasks or to take published ones \
                 back.",
         },
+        Caveat {
+            unless: Need::Nothing,
+            words: "Victims are random here, as in the library that the thesis profiles: no worker \
+                is a slave of its package, and every worker steals from all.",
+        },
     ],
     repeat: [1, 5, 5],
 };

@@ -9,7 +9,9 @@
 //! |---|---|
 //! | `view` | slowdowns as tables and plots |
 //! | `sockets` | the same pairs on one socket, and on sockets of their own |
+//! | `simulated` | the same on a simulated machine with two sockets |
 
+pub(super) mod simulated;
 mod sockets;
 mod view;
 
@@ -41,7 +43,7 @@ const ABOUT: About = About {
         Caveat {
             unless: Need::Packages(2),
             words: "All programs share one package here, and mostly its last cache: Figure 2.1 \
-                needs two packages with two cores.",
+                needs two packages with two cores; plastic-pairs-machine simulates them.",
         },
         Caveat {
             unless: Need::Workers(4),
@@ -227,18 +229,9 @@ impl Bench {
             }
             _ => Way::Shares(place.clone()),
         };
-        let start = |(number, &kind)| Program::start(&self.job(kind, number, way(number)));
-        let mut programs = group.iter().enumerate().map(start).collect::<Result<Vec<_>, _>>()?;
-        let window = self.window;
-        // Shares settle before anything is counted.
-        for (line, then) in [("go", window / 2), ("count", window), ("stop", Duration::ZERO)] {
-            programs.iter_mut().try_for_each(|program| program.tell(line))?;
-            thread::sleep(then);
-        }
-        let outcomes = programs.into_iter().map(Program::outcome).collect::<Result<Vec<_>, _>>()?;
+        let ways = (0..group.len()).map(&mut way).collect();
+        let speeds = self.speeds(group, ways)?;
         drop(standing);
-        let speeds: Vec<f64> =
-            outcomes.iter().map(|done| done.tasks as f64 / done.seconds).collect();
         let of = |kind: Kind| -> Vec<f64> {
             group
                 .iter()
@@ -249,6 +242,21 @@ impl Bench {
         };
         let mean = |kind: Kind| Some((kind.speed, crate::statistics::mean(&of(kind))?));
         Ok(KINDS.into_iter().filter_map(mean).collect())
+    }
+
+    /// The speed of each program of a group, in tasks a second, while all of them are at work.
+    fn speeds(self, group: &[Kind], ways: Vec<Way>) -> Result<Vec<f64>, Failure> {
+        let jobs = group.iter().zip(ways).enumerate();
+        let start = |(number, (&kind, way))| Program::start(&self.job(kind, number, way));
+        let mut programs = jobs.map(start).collect::<Result<Vec<_>, _>>()?;
+        let window = self.window;
+        // Shares settle before anything is counted.
+        for (line, then) in [("go", window / 2), ("count", window), ("stop", Duration::ZERO)] {
+            programs.iter_mut().try_for_each(|program| program.tell(line))?;
+            thread::sleep(then);
+        }
+        let outcomes = programs.into_iter().map(Program::outcome).collect::<Result<Vec<_>, _>>()?;
+        Ok(outcomes.iter().map(|done| done.tasks as f64 / done.seconds).collect())
     }
 }
 
@@ -264,9 +272,14 @@ fn size_in_words(setting: &Setting) -> String {
     )
 }
 
+/// The programs of this size, with so many threads each.
+fn bench(setting: &Setting, threads: usize) -> Bench {
+    let (tasks, entries, window) = size(setting);
+    Bench { scale: setting.scale, tasks, entries, window, threads }
+}
+
 fn blocks(setting: &Setting) -> Vec<Block> {
-    let ((tasks, entries, window), threads) = (size(setting), setting.most_workers());
-    let bench = Bench { scale: setting.scale, tasks, entries, window, threads };
+    let bench = bench(setting, setting.most_workers());
     let cases = move || {
         let (modes, on_sockets) = (Mode::all(caches()), Mode::on_sockets(&layout()));
         let of = |group: Group| {
@@ -341,12 +354,12 @@ mod tests {
         let [_, Part::Table(slowdowns), Part::Table(together), ..] = &parts[..] else {
             panic!("{parts:?}")
         };
-        assert_eq!(slowdowns.shown(&["compute", "at random"])[2..], ["4", "-", "2", "-", "0.50"]);
-        assert_eq!(
-            slowdowns.shown(&["at random", "compute"])[2..],
-            ["4", "-", "1.25", "-", "0.31"]
-        );
-        assert_eq!(together.shown(&[&pair])[1..], ["0.50", "-", "1.30", "-", "2.60"]);
+        let few = "too few rounds";
+        let shown = slowdowns.shown(&["compute", "at random"]);
+        assert_eq!(shown[2..], ["4", "-", "2", "-", "0.50", few]);
+        let shown = slowdowns.shown(&["at random", "compute"]);
+        assert_eq!(shown[2..], ["4", "-", "1.25", "-", "0.31", few]);
+        assert_eq!(together.shown(&[&pair])[1..], ["0.50", "-", "1.30", "-", "2.60", few]);
         assert_eq!(parts.len(), 5, "words, two tables, two plots");
     }
 

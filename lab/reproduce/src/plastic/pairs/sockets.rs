@@ -5,8 +5,9 @@ use sinew_policy::share::Layout;
 
 use super::view::View;
 use super::{Kind, Mode, groups, name};
-use crate::report::{Cell, Table, cell};
-use crate::statistics::{ENOUGH_ROUNDS, is_beyond, median, standard_deviation};
+use crate::plastic::common::{BEYOND, judged};
+use crate::report::{Table, cell};
+use crate::statistics::{median, standard_deviation};
 
 /// The CPUs of two programs: one for each core, on the first socket, or the second program's on the
 /// second. `None` on a machine whose sockets have too few cores, or that has one socket.
@@ -68,19 +69,12 @@ impl View<'_> {
 }
 
 /// `+` for a gain, `-` for a loss, and no sign where the noise covers it.
-fn sign(speed_ups: &[f64]) -> Cell {
+pub(super) fn sign(speed_ups: &[f64]) -> Option<&'static str> {
     let differences: Vec<f64> = speed_ups.iter().map(|speed_up| speed_up - 1.0).collect();
-    match median(&differences) {
-        Some(_) if differences.len() < ENOUGH_ROUNDS => "too few rounds".into(),
-        Some(difference) if is_beyond(&differences, 0.0) => {
-            if difference > 0.0 {
-                "+".into()
-            } else {
-                "-".into()
-            }
-        }
-        Some(_) => "within the noise".into(),
-        None => Cell::Gap,
+    match judged(&differences) {
+        Some(BEYOND) if median(&differences) > Some(0.0) => Some("+"),
+        Some(BEYOND) => Some("-"),
+        other => other,
     }
 }
 

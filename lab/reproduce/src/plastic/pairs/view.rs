@@ -1,7 +1,7 @@
 //! The report about programs that run beside each other.
 
 use super::{ALONE, Group, Kind, Mode, groups, name};
-use crate::plastic::common::series;
+use crate::plastic::common::{ratio, series};
 use crate::report::{Form, Plot, Table, cell};
 use crate::results::Results;
 use crate::statistics::{median, standard_deviation};
@@ -60,14 +60,17 @@ impl View<'_> {
         let modes = self.modes();
         let mut table = Table::new(file, title);
         for (names, values) in rows {
-            let medians = median(&values[0]).zip(median(&values[1]));
-            let ratio = medians.map(|(anarchy, shared)| shared / anarchy);
+            let ratios: Vec<f64> = values[0]
+                .iter()
+                .zip(&values[1])
+                .map(|(anarchy, shared)| shared / anarchy)
+                .collect();
             let names = first.iter().zip(names).map(|(title, name)| cell(*title, name));
             let values = modes.iter().zip(values).flat_map(|(mode, rounds)| {
                 let deviation = standard_deviation(&rounds);
                 [cell(mode.name(), median(&rounds)), cell("standard deviation", deviation)]
             });
-            table.row(names.chain(values).chain([cell("shared / anarchy", ratio)]));
+            table.row(names.chain(values).chain(ratio("shared / anarchy", &ratios)));
         }
         table
     }

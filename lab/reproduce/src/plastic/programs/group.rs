@@ -10,7 +10,7 @@ use std::time::Duration;
 use sinew_coord::{Coordinator, Policy, Script, Table};
 
 use super::PROGRAM;
-use super::job::{Finished, Job, Said};
+use super::job::{Finished, Job, Order, Said};
 use crate::failure::Failure;
 use crate::process::Spoken;
 
@@ -32,7 +32,7 @@ impl Program {
         let process =
             Spoken::start(&job.name, command.arg(PROGRAM)).map_err(Failure::Impossible)?;
         let mut program = Self { name: job.name.clone(), process };
-        program.tell(serde_json::to_string(job).map_err(Failure::impossible)?)?;
+        program.tell(serde_json::to_string(&Order::of(job)).map_err(Failure::impossible)?)?;
         program.expect(&Said::Ready)?;
         Ok(program)
     }

@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use sinew::Mapping;
 use sinew_apps::collatz::{Kind, Workload};
+
+use crate::common::place::requested;
+use crate::failure::Failure;
 
 /// The kind of its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +18,30 @@ pub(crate) enum Access {
     Row,
     /// Reads a table at random.
     Random,
+}
+
+/// The first line to a program: its job, and the mapping that the user has requested for pools.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) job: Job,
+    mapping: Option<String>,
+}
+
+impl Order {
+    /// This job, with what is requested on this thread.
+    pub(crate) fn of(job: &Job) -> Self {
+        Self { job: job.clone(), mapping: requested().map(|mapping| mapping.to_string()) }
+    }
+
+    /// The requested mapping.
+    ///
+    /// # Errors
+    ///
+    /// A text that is none.
+    pub(crate) fn mapping(&self) -> Result<Option<Mapping>, Failure> {
+        let mapping = self.mapping.as_ref().map(|text| text.parse());
+        mapping.transpose().map_err(Failure::impossible)
+    }
 }
 
 /// The complete job of a program.
@@ -41,9 +69,10 @@ pub(crate) struct Job {
 pub(crate) enum Way {
     /// It has all its threads at any time, and nothing can change its loop or sees its progress.
     Fixed,
-    /// It has all its threads at any time, placed by the system.
+    /// It has all its threads at any time, placed by the system unless the user has requested
+    /// another mapping.
     Anarchic,
-    /// A thread for each of these CPUs, and on it.
+    /// A thread for each of these CPUs, and on it, whatever is requested.
     On(Vec<usize>),
     /// Its pool takes part in the table of this folder.
     Shares(PathBuf),

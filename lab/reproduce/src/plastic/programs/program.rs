@@ -17,7 +17,8 @@ use sinew::{Cancelled, Control, Mapping, Pool, Schedule, over};
 use sinew_apps::collatz::{Workload, apply};
 use sinew_coord::{Member, Offer, Share, Table};
 
-use super::job::{Finished, Job, Said, Until, Way};
+use super::job::{Finished, Job, Order, Said, Until, Way};
+use crate::common::place::{placed, requesting};
 use crate::failure::Failure;
 use crate::queues::pinned;
 
@@ -32,14 +33,15 @@ const PROGRESS: Duration = Duration::from_millis(1);
 /// An invalid message, a closed output, or a pool or table that cannot be opened.
 pub fn run_program(mut input: impl BufRead + Send, mut output: impl Write) -> Result<(), Failure> {
     let Some(line) = hear(&mut input) else { return Ok(()) };
-    let job: Job = serde_json::from_str(&line)
+    let order: Order = serde_json::from_str(&line)
         .map_err(|error| Failure::impossible(format!("this is no job: {error}: {line}")))?;
+    let (mapping, job) = (order.mapping()?, order.job);
     let workload = job.workload();
     say(&mut output, &Said::Ready)?;
     if hear(&mut input).is_none() {
         return Ok(());
     }
-    let running = Running::begin(&job, &workload)?;
+    let running = requesting(mapping.as_ref(), || Running::begin(&job, &workload))?;
     let outcome = match job.until {
         Until::Done { tell_at } => running.once(tell_at, || say(&mut output, &Said::Part))?,
         Until::Told => running.until_told(input)?,
@@ -82,8 +84,9 @@ impl<'j> Running<'j> {
     fn begin(job: &Job, workload: &'j Workload) -> Result<Self, Failure> {
         let began = Instant::now();
         // No external thread: it would not be moved.
-        let unpinned = || Pool::builder().threads(job.threads).external_slot(false);
-        let builder = if job.pinned { pinned(job.threads) } else { unpinned() };
+        let floating = Pool::builder().threads(job.threads).external_slot(false);
+        let builder =
+            if job.pinned { pinned(job.threads) } else { placed(floating, Mapping::None) };
         let builder = match &job.way {
             Way::Shares(folder) => builder.coordinate_in(folder),
             Way::On(cpus) => builder.threads(cpus.len()).mapping(Mapping::Explicit(cpus.clone())),
@@ -248,7 +251,7 @@ mod tests {
 
     /// All messages of a program whose input lines exist from the beginning.
     fn says(job: &Job, lines: &str) -> Vec<Said> {
-        let input = format!("{}\n{lines}", serde_json::to_string(job).unwrap());
+        let input = format!("{}\n{lines}", serde_json::to_string(&Order::of(job)).unwrap());
         let mut output = Vec::new();
         run_program(input.as_bytes(), &mut output).unwrap();
         let text = String::from_utf8(output).unwrap();
@@ -318,7 +321,8 @@ mod tests {
         let name = Name::new(&binary.file_stem().unwrap().to_string_lossy());
         let script = format!("when {name} joins {name} threads 2 schedule {GRANTED}");
         let standing = Standing::start(&place, Policy::Script, script.parse().unwrap()).unwrap();
-        let job = serde_json::to_string(&job(Way::Shares(place.clone()), Until::Told)).unwrap();
+        let job = Order::of(&job(Way::Shares(place.clone()), Until::Told));
+        let job = serde_json::to_string(&job).unwrap();
         let rest = BufReader::new(WhenFollowed(Table::open(&place).unwrap()));
         let mut output = Vec::new();
         run_program(format!("{job}\ngo\n").as_bytes().chain(rest), &mut output).unwrap();
@@ -327,6 +331,33 @@ mod tests {
         let said: Vec<Said> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(outcome(&said).changes, 1);
+    }
+
+    /// Catches: a request that stays in the process of the experiment, or that moves programs whose
+    /// places are what a case is about.
+    #[test]
+    fn a_program_has_the_mapping_that_the_user_requests() {
+        let mapping = |job: &Job, asked: Option<&Mapping>| {
+            let line = requesting(asked, || serde_json::to_string(&Order::of(job)).unwrap());
+            let order: Order = serde_json::from_str(&line).unwrap();
+            let begin =
+                || Running::begin(&order.job, &order.job.workload()).unwrap().pool.mapping();
+            requesting(order.mapping().unwrap().as_ref(), begin)
+        };
+        let asked = [None, Some(&Mapping::Scatter), Some(&Mapping::None)];
+        let done = Until::Done { tell_at: None };
+        let anarchic = Job { threads: 1, ..job(Way::Anarchic, done) };
+        let wanted = [Mapping::None, Mapping::Scatter, Mapping::None];
+        assert_eq!(asked.map(|asked| mapping(&anarchic, asked)), wanted);
+        let pinned = Job { pinned: true, way: Way::Fixed, ..anarchic.clone() };
+        let wanted = [Mapping::Compact, Mapping::Scatter, Mapping::None];
+        assert_eq!(asked.map(|asked| mapping(&pinned, asked)), wanted);
+        let cpus: Vec<usize> = sinew_topology::Limits::read().allowed().iter().take(1).collect();
+        let on = Job { way: Way::On(cpus.clone()), ..anarchic };
+        assert_eq!(
+            asked.map(|asked| mapping(&on, asked)),
+            [(); 3].map(|()| { Mapping::Explicit(cpus.clone()) })
+        );
     }
 
     /// Catches: a program that outlives its parent, or begins without the command.

@@ -25,7 +25,8 @@ pub(super) struct Layout {
     pub(super) marks: Vec<i32>,
     /// Room for the names of rows or the numbers of values beside the axis.
     pub(super) left: i32,
-    /// Room for the names of marks that are wider than what is right of their mark.
+    /// Room for a title that is wider than the plot, and for names of marks that are wider than
+    /// what is right of their mark.
     pub(super) right: i32,
     /// Room for the names of the categories or for numbers below the axis.
     pub(super) below: i32,
@@ -36,6 +37,8 @@ pub(super) struct Layout {
 impl Layout {
     pub(super) fn of(plot: &Plot) -> Self {
         let mut layout = if plot.is_numbered { Self::numbered(plot) } else { Self::named(plot) };
+        let wider = (title_width(&plot.title) + 2 * MARGIN - layout.width).max(0);
+        (layout.width, layout.right) = (layout.width + wider, layout.right + wider);
         layout.legend = legend_lines(plot, layout.width - 2 * MARGIN);
         layout.height += layout.above() + layout.below + FONT + 12;
         layout
@@ -105,6 +108,11 @@ pub(super) fn text_width(text: &str) -> i32 {
     text.chars().count() as i32 * FONT * 5 / 10
 }
 
+/// The same of a title, which is larger.
+fn title_width(title: &str) -> i32 {
+    text_width(title) * (FONT + 2) / FONT
+}
+
 pub(super) fn entry_width(name: &str) -> i32 {
     text_width(name) + 36
 }
@@ -148,6 +156,15 @@ mod tests {
         let mark = |name: &str| vec![Mark { at: 1.0, name: name.to_owned() }];
         let width = |marks| Layout::of(&Plot::new("p", "t", Form::Spans).marked(marks)).width;
         assert!(width(mark("a long name at the end")) > width(Vec::new()) + 80);
+    }
+
+    /// Catches: a long title that is cut at the picture's edge.
+    #[test]
+    fn a_long_title_widens_the_picture_and_not_the_plot() {
+        let of = |title: &str| Layout::of(&Plot::new("p", title, Form::Bars));
+        let (short, long) = (of("t"), of(&"a long title ".repeat(9)));
+        assert!(long.width > short.width + 100, "{}", long.width);
+        assert_eq!(long.width - long.right, short.width - short.right);
     }
 
     /// Catches: a legend that runs out of the picture.

@@ -64,7 +64,7 @@ fn draw(plot: &Plot, layout: &Layout, text: &mut String) -> Drawn {
     let (_, frame) = chart.plotting_area().get_pixel_range();
     if !plot.x.is_empty() {
         let below = font(FONT).pos(Pos::new(HPos::Center, VPos::Top));
-        let at = (layout.width / 2, frame.end + layout.below + 2);
+        let at = ((layout.width - layout.right) / 2, frame.end + layout.below + 2);
         area.draw(&Text::new(plot.x.clone(), at, below))?;
     }
     area.present()
@@ -182,14 +182,34 @@ fn stacks(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
     Ok(())
 }
 
-/// The dots of a category stand side by side, so that equal values are all seen.
+/// The dots of a category stand side by side, so that equal values are all seen. Over numbers a
+/// dot is at the beginning of its category, and each series has a symbol of its own.
 fn dots(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
+    if plot.is_numbered {
+        return symbols(plot, chart);
+    }
     let (edges, each) = (plot.edges(), 0.6 / plot.series.len().max(1) as f64);
     for (at, series) in plot.series.iter().enumerate() {
         for (category, value) in values(plot, series) {
             let x = within(&edges, category, 0.2 + each * (at as f64 + 0.5));
             chart.plotting_area().draw(&Circle::new((x, value), 4, colour(at).filled()))?;
             error_bar(plot, chart, series, (category, x), colour(at))?;
+        }
+    }
+    Ok(())
+}
+
+fn symbols(plot: &Plot, chart: &mut Chart<'_, '_>) -> Drawn {
+    let edges = plot.edges();
+    for (at, series) in plot.series.iter().enumerate() {
+        for (category, value) in values(plot, series) {
+            let (place, style) = ((edges[category], value), colour(at).stroke_width(1));
+            match at % 4 {
+                0 => chart.plotting_area().draw(&Circle::new(place, 2, style))?,
+                1 => chart.plotting_area().draw(&Cross::new(place, 2, style))?,
+                2 => chart.plotting_area().draw(&TriangleMarker::new(place, 3, style))?,
+                _ => chart.plotting_area().draw(&Circle::new(place, 1, colour(at).filled()))?,
+            }
         }
     }
     Ok(())
@@ -426,6 +446,23 @@ mod tests {
             };
             assert_eq!(lines(vec![Some(0.5), Some(0.25)]) - lines(vec![None, None]), 2, "{form:?}");
         }
+    }
+
+    /// Catches: samples of two workers that look alike, and one beside its place on the axis.
+    #[test]
+    fn samples_over_numbers_have_symbols_at_their_places() {
+        let plot = Plot::new("p", "t", Form::Dots).over(vec![String::new(); 3]);
+        let plot = plot.wide(vec![30.0, 50.0, 20.0]).numbered();
+        let plot = plot.with(Series::new("a", vec![Some(1.0), None, Some(2.0)]));
+        let picture = svg(&plot.with(Series::new("b", vec![None, Some(1.0), None])));
+        let circles = picture.lines().filter(|line| line.starts_with("<circle"));
+        let xs: Vec<i32> = circles.map(|line| attribute(line, "cx")).collect();
+        assert!(xs.len() == 2 && (xs[1] - xs[0] - 480).abs() <= 1, "80 % of 600: {xs:?}");
+        let crosses = picture.matches("<line").count() + picture.matches("<polyline").count();
+        let plain = Plot::new("p", "t", Form::Dots).over(vec![String::new()]).numbered();
+        let plain = svg(&plain.with(Series::new("a", vec![Some(2.0)])));
+        let lines = plain.matches("<line").count() + plain.matches("<polyline").count();
+        assert!(crosses > lines, "{picture}");
     }
 
     /// Catches: names of categories written over each other.
