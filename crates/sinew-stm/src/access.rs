@@ -40,7 +40,30 @@ impl Descriptor {
     /// # Safety
     ///
     /// As for [`write`](Self::write).
+    #[inline(always)]
     pub(crate) unsafe fn read_words(
+        &mut self,
+        record: &Record,
+        words: &[Word],
+        into: &mut [Bits],
+    ) -> TxResult<()> {
+        let seen = record.look();
+        if seen <= self.limit {
+            into.iter_mut().zip(words).for_each(|(into, word)| *into = word.load());
+            if record.look_again() == seen || planted(Bug::NoSecondCheck) {
+                self.note_read(record, seen);
+                return Ok(());
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.read_words_cold(record, words, into) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    #[inline(never)]
+    unsafe fn read_words_cold(
         &mut self,
         record: &Record,
         words: &[Word],
@@ -294,10 +317,11 @@ impl Descriptor {
         words: &[Word],
         value: &[Bits],
     ) -> TxResult<()> {
-        self.leave_a_mess();
         let place = Bits::new(self.buffer.len() as u64);
+        if self.buffer.capacity() - self.buffer.len() < value.len() {
+            self.make_room_in_buffer(value.len());
+        }
         self.buffer.extend_from_slice(value);
-        self.note_sizes();
         // SAFETY: the caller's promise.
         let entered = unsafe { self.write(record, Target::words(words), place) };
         // A refused value leaves nothing in the buffer, so that memory stays bounded even if errors
@@ -362,6 +386,13 @@ impl Descriptor {
     #[inline(never)]
     fn make_room_for_writes(&mut self) {
         self.writes.reserve(self.writes.capacity().max(4));
+        self.note_sizes();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room_in_buffer(&mut self, words: usize) {
+        self.buffer.reserve(words);
         self.note_sizes();
     }
 
