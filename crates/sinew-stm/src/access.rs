@@ -35,6 +35,58 @@ impl Descriptor {
         self.read_cold(record, Target::word(word), || word.load())
     }
 
+    /// As [`read_word`](Self::read_word), without an entry in the read set: for a record of which
+    /// this attempt has read another word, so that the read set has it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    #[inline(always)]
+    pub(crate) unsafe fn read_word_again(
+        &mut self,
+        record: &Record,
+        word: &Word,
+    ) -> TxResult<Bits> {
+        let seen = record.look();
+        if seen <= self.limit {
+            let bits = word.load();
+            if record.look_again() == seen || planted(Bug::NoSecondCheck) {
+                return Ok(bits);
+            }
+        }
+        self.read_cold(record, Target::word(word), || word.load())
+    }
+
+    /// The value of a guard and the result of `f` for it, which may load words under the same
+    /// record. `None` if the record is not free, too young, or has changed meanwhile.
+    ///
+    /// Until the record has been checked again, `f` may see words of different versions. So it must
+    /// not rely on more than that each was once in memory.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    #[inline(always)]
+    pub(crate) unsafe fn glance<R>(
+        &mut self,
+        record: &Record,
+        guard: &Word,
+        f: impl FnOnce(Bits) -> R,
+    ) -> Option<R> {
+        let seen = record.look();
+        if seen <= self.limit {
+            // R2: every load is an Acquire load, so all come before the second look.
+            let result = f(guard.load());
+            if record.look_again() == seen || planted(Bug::NoSecondCheck) {
+                if !planted(Bug::UnenteredGroup) {
+                    self.note_read(record, seen);
+                }
+                return Some(result);
+            }
+        }
+        None
+    }
+
     /// The words of a value, copied to `into`.
     ///
     /// # Safety
@@ -467,13 +519,36 @@ pub(crate) unsafe fn get<T: Copy>(
     }
 }
 
+/// The value of a variable whose record guards another one that this attempt has read. A value in
+/// one word gets no entry in the read set.
+///
+/// The record is free and not younger than the snapshot here, and it is in the read set, which has
+/// been valid whenever the snapshot was extended. So both variables were read of one version (I8).
+///
+/// # Safety
+///
+/// As for [`get`].
+#[inline(always)]
+pub(crate) unsafe fn get_again<T: Copy>(
+    d: &mut Descriptor,
+    record: &Record,
+    words: &[Word],
+) -> TxResult<T> {
+    if words_of::<T>() != 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { get(d, record, words) };
+    }
+    // SAFETY: the caller's promise; the value as in `get`.
+    unsafe { Ok(first_of(d.read_word_again(record, words.get_unchecked(0))?)) }
+}
+
 /// The value in one word.
 ///
 /// # Safety
 ///
 /// The bits hold a `T` of at most eight bytes.
 #[inline(always)]
-unsafe fn first_of<T: Copy>(bits: Bits) -> T {
+pub(crate) unsafe fn first_of<T: Copy>(bits: Bits) -> T {
     // SAFETY: the caller's promise.
     unsafe { *bits.as_ptr().cast::<T>() }
 }
