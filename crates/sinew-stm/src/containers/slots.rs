@@ -6,8 +6,8 @@
 //!
 //! # Invariants
 //!
-//! - I17: an attempt reads a key or a link only after the word, and a commit that changes a key or a
-//!   link also changes the word's record.
+//! - I17: an attempt reads a key or a link only after the word, and a commit that changes a key or
+//!   a link also changes the word's record.
 //!
 //! # Why a search is opaque
 //!
