@@ -35,12 +35,87 @@ impl Descriptor {
         self.read_cold(record, Target::word(word), || word.load())
     }
 
+    /// As [`read_word`](Self::read_word), without an entry in the read set: for a record of which
+    /// this attempt has read another word, so that the read set has it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    #[inline(always)]
+    pub(crate) unsafe fn read_word_again(
+        &mut self,
+        record: &Record,
+        word: &Word,
+    ) -> TxResult<Bits> {
+        let seen = record.look();
+        if seen <= self.limit {
+            let bits = word.load();
+            if record.look_again() == seen || planted(Bug::NoSecondCheck) {
+                return Ok(bits);
+            }
+        }
+        self.read_cold(record, Target::word(word), || word.load())
+    }
+
+    /// The value of a guard and the result of `f` for it, which may load words under the same
+    /// record. `None` if the record is not free, too young, or has changed meanwhile.
+    ///
+    /// Until the record has been checked again, `f` may see words of different versions. So it must
+    /// not rely on more than that each was once in memory.
+    ///
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    #[inline(always)]
+    pub(crate) unsafe fn glance<R>(
+        &mut self,
+        record: &Record,
+        guard: &Word,
+        f: impl FnOnce(Bits) -> R,
+    ) -> Option<R> {
+        let seen = record.look();
+        if seen <= self.limit {
+            // R2: every load is an Acquire load, so all come before the second look.
+            let result = f(guard.load());
+            if record.look_again() == seen || planted(Bug::NoSecondCheck) {
+                if !planted(Bug::UnenteredGroup) {
+                    self.note_read(record, seen);
+                }
+                return Some(result);
+            }
+        }
+        None
+    }
+
     /// The words of a value, copied to `into`.
     ///
     /// # Safety
     ///
     /// As for [`write`](Self::write).
+    #[inline(always)]
     pub(crate) unsafe fn read_words(
+        &mut self,
+        record: &Record,
+        words: &[Word],
+        into: &mut [Bits],
+    ) -> TxResult<()> {
+        let seen = record.look();
+        if seen <= self.limit {
+            into.iter_mut().zip(words).for_each(|(into, word)| *into = word.load());
+            if record.look_again() == seen || planted(Bug::NoSecondCheck) {
+                self.note_read(record, seen);
+                return Ok(());
+            }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.read_words_cold(record, words, into) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`write`](Self::write).
+    #[inline(never)]
+    unsafe fn read_words_cold(
         &mut self,
         record: &Record,
         words: &[Word],
@@ -294,10 +369,11 @@ impl Descriptor {
         words: &[Word],
         value: &[Bits],
     ) -> TxResult<()> {
-        self.leave_a_mess();
         let place = Bits::new(self.buffer.len() as u64);
+        if self.buffer.capacity() - self.buffer.len() < value.len() {
+            self.make_room_in_buffer(value.len());
+        }
         self.buffer.extend_from_slice(value);
-        self.note_sizes();
         // SAFETY: the caller's promise.
         let entered = unsafe { self.write(record, Target::words(words), place) };
         // A refused value leaves nothing in the buffer, so that memory stays bounded even if errors
@@ -362,6 +438,13 @@ impl Descriptor {
     #[inline(never)]
     fn make_room_for_writes(&mut self) {
         self.writes.reserve(self.writes.capacity().max(4));
+        self.note_sizes();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room_in_buffer(&mut self, words: usize) {
+        self.buffer.reserve(words);
         self.note_sizes();
     }
 
@@ -436,13 +519,36 @@ pub(crate) unsafe fn get<T: Copy>(
     }
 }
 
+/// The value of a variable whose record guards another one that this attempt has read. A value in
+/// one word gets no entry in the read set.
+///
+/// The record is free and not younger than the snapshot here, and it is in the read set, which has
+/// been valid whenever the snapshot was extended. So both variables were read of one version (I8).
+///
+/// # Safety
+///
+/// As for [`get`].
+#[inline(always)]
+pub(crate) unsafe fn get_again<T: Copy>(
+    d: &mut Descriptor,
+    record: &Record,
+    words: &[Word],
+) -> TxResult<T> {
+    if words_of::<T>() != 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { get(d, record, words) };
+    }
+    // SAFETY: the caller's promise; the value as in `get`.
+    unsafe { Ok(first_of(d.read_word_again(record, words.get_unchecked(0))?)) }
+}
+
 /// The value in one word.
 ///
 /// # Safety
 ///
 /// The bits hold a `T` of at most eight bytes.
 #[inline(always)]
-unsafe fn first_of<T: Copy>(bits: Bits) -> T {
+pub(crate) unsafe fn first_of<T: Copy>(bits: Bits) -> T {
     // SAFETY: the caller's promise.
     unsafe { *bits.as_ptr().cast::<T>() }
 }

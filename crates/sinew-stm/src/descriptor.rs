@@ -403,6 +403,7 @@ impl Descriptor {
             self.wake_cold();
         }
         self.writes.clear();
+        self.buffer.clear();
     }
 
     #[inline(never)]
@@ -508,13 +509,14 @@ impl Descriptor {
     #[cold]
     pub(crate) fn roll_back(&mut self) {
         self.roll_back_to(0, 0);
+        self.buffer.clear();
         if self.mode == Mode::Late {
             self.mode = Mode::Optimistic;
         }
     }
 
-    /// Ends the attempt's pin and clears its buffers, after a commit or an abort. Returns the work
-    /// that remains outside of the attempt.
+    /// Ends the attempt's pin, after a commit or an abort. Returns the work that remains outside of
+    /// the attempt.
     #[cold]
     pub(crate) fn tidy(&mut self) -> After {
         if self.pinned {
@@ -522,7 +524,6 @@ impl Descriptor {
             grace::unpin(&self.shared);
         }
         (self.undo_below, self.undo_from) = (0, 0);
-        self.buffer.clear();
         self.discard_undo(0);
         if self.oversized {
             self.free_giants();

@@ -103,7 +103,7 @@
 //! | `descriptor`, `log`, `access` | snapshot, read set, write set; reading and writing |
 //! | `record`, `word`, `engine` | the ownership record, values as words, the clock with the token |
 //! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they are dropped |
-//! | `containers` | ordered map, hash map, list, queues, heap, grid: built from variables, without `unsafe` |
+//! | `containers` | ordered map, hash map, list, queues, heap, grid: built from variables |
 //! | `prefetch`, `ahead`, `run_ahead` | runs that only read ahead, for helper threads |
 //! | `late`, `index` | transactions that lock at their commit: irrevocable ones, and for comparison |
 //! | `contention`, `contention_manager`, `waiting`, `sleepers`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
@@ -119,9 +119,10 @@
 //!
 //! ## Invariants
 //!
-//! They are numbered I1 to I16, and each module states its own: I1 to I3 are in `record`, I4 in
+//! They are numbered I1 to I17, and each module states its own: I1 to I3 are in `record`, I4 in
 //! `engine`, I5 in `after`, I6 and I7 in `version`. I8 to I11 and I14 are in `descriptor`, I12 in
-//! `local`, I13 in `ahead`, I15 in `late`, I16 in `containers::arena`.
+//! `local`, I13 in `ahead`, I15 in `late`, I16 in `containers::arena`, I17 in
+//! `containers::slots`.
 //!
 //! ## Orderings
 //!

@@ -197,3 +197,47 @@ proptest! {
         prop_assert_eq!(neighbours, all.filter(|other| near(*other)).collect::<Vec<_>>());
     }
 }
+
+/// Catches: a node of the usual width that is split or removed wrongly, a group with too many
+/// entries, and what an undone part of a long transaction leaves.
+#[test]
+fn large_maps_are_maps_within_one_long_transaction() {
+    const KEYS: u16 = 2_000;
+    let mut rng = fastrand::Rng::with_seed(1);
+    let (map, hash) = (TMap::new(), THashMap::with_buckets(100));
+    let mut twin = BTreeMap::new();
+    for puts in [90, 10, 60, 5, 95, 0] {
+        let ops: Vec<_> =
+            (0..3_000).map(|_| (rng.u16(..KEYS), rng.u8(..100) < puts, rng.u16(..))).collect();
+        twin = atomically(|tx| {
+            tx.or_else(
+                |tx| {
+                    for key in (0..KEYS).step_by(3) {
+                        map.insert(tx, key, 0)?;
+                        map.remove(tx, &(KEYS - 1 - key))?;
+                        hash.insert(tx, key, 0)?;
+                    }
+                    tx.retry()
+                },
+                |_| Ok(()),
+            )?;
+            let mut now: BTreeMap<u16, u16> = twin.clone();
+            for &(key, puts, value) in &ops {
+                let expected = if puts { now.insert(key, value) } else { now.remove(&key) };
+                let of_map = if puts { map.insert(tx, key, value)? } else { map.remove(tx, &key)? };
+                let of_hash =
+                    if puts { hash.insert(tx, key, value)? } else { hash.remove(tx, &key)? };
+                assert_eq!((of_map, of_hash), (expected, expected), "{key}");
+            }
+            assert_eq!(map.to_vec(tx)?, now.clone().into_iter().collect::<Vec<_>>());
+            assert_eq!(hash.len(tx)?, now.len());
+            for key in (0..KEYS).step_by(7) {
+                let next = now.range(key..).next().map(|(key, value)| (*key, *value));
+                assert_eq!(map.at_least(tx, key)?, next);
+                assert_eq!(hash.get(tx, &key)?, now.get(&key).copied());
+            }
+            Ok(now)
+        });
+        assert_eq!(atomically(|tx| map.range(tx, 500..700)).len(), twin.range(500..700).count());
+    }
+}

@@ -2,12 +2,13 @@
 //! meanwhile.
 //!
 //! The node's variables are not changed by the removal, so only the allocation itself can detect
-//! that the snapshot is too old. The tests run one at a time: a commit of a third transaction would
+//! that the snapshot is too old. Of the maps only a list copies a link without writing the variable
+//! that it was read from. The tests run one at a time: a commit of a third transaction would
 //! end the attempts under test.
 
 mod support;
 
-use sinew_stm::{Locking, THashMap, TList, TMap, TQueue, Transaction, Tx, TxResult, atomically};
+use sinew_stm::{Locking, TList, TQueue, Transaction, Tx, TxResult, atomically};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -85,8 +86,6 @@ macro_rules! map {
 }
 
 map!(TList<Key, u32>, TList::new());
-map!(THashMap<Key, u32>, THashMap::with_buckets(1));
-map!(TMap<Key, u32>, TMap::new());
 
 /// Keys of the map at first.
 const KEYS: [u32; 6] = [40, 10, 30, 60, 20, 50];
@@ -162,20 +161,6 @@ fn try_all<M: Map>() {
 fn a_list_never_reuses_a_node_that_the_snapshot_links() {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     ends(Duration::ZERO, try_all::<TList<Key, u32>>);
-}
-
-/// Catches: the same in a bucket.
-#[test]
-fn a_hash_map_never_reuses_a_node_that_the_snapshot_links() {
-    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    ends(Duration::ZERO, try_all::<THashMap<Key, u32>>);
-}
-
-/// Catches: the same in a tree, which then is not sorted.
-#[test]
-fn a_map_never_reuses_a_node_that_the_snapshot_links() {
-    let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    ends(Duration::ZERO, try_all::<TMap<Key, u32>>);
 }
 
 /// Catches: the same in a queue. A transaction that locks early has locked the link to the node, so

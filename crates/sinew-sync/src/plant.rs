@@ -170,6 +170,10 @@ pub enum Bug {
     /// Transactions: a container's node is allocated under a snapshot older than the commit that
     /// freed the node.
     StaleNode,
+    /// Transactions: a search of a group of keys does not enter the group's record in the read set.
+    UnenteredGroup,
+    /// Transactions: a search of a hash map that has no groups yet does not read that.
+    UnreadStart,
     /// Transactions: a part that is undone leaves what it wrote over earlier writes.
     TornUndo,
     /// Transactions: an attempt that a panic ends keeps its locks.

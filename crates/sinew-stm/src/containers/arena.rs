@@ -53,7 +53,7 @@ use sinew_sync::lock::{Mutex, MutexGuard};
 use std::sync::OnceLock;
 
 /// Nodes in the first chunk. Each further chunk has twice as many as the one before.
-const FIRST: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 64 };
+const FIRST: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8 };
 
 /// Chunks for all indices but [`NONE`].
 const CHUNKS: usize = (u32::BITS - FIRST.ilog2()) as usize;
@@ -84,6 +84,7 @@ pub(super) struct Arena<N> {
 }
 
 /// The chunk of a node, and its index in the chunk.
+#[inline(always)]
 fn place(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + u64::from(FIRST);
     let level = shifted.ilog2() - FIRST.ilog2();
@@ -96,6 +97,7 @@ impl<N> Arena<N> {
     }
 
     /// The node `index`, which this transaction allocated or read from a link.
+    #[inline(always)]
     pub(super) fn node(&self, index: u32) -> &N {
         let (chunk, place) = place(index);
         &self.chunks[chunk].get().expect("links name nodes that were allocated")[place]
@@ -110,7 +112,7 @@ impl<N> Arena<N> {
     ///
     /// # Panics
     ///
-    /// If the container has 2³² - 65 nodes.
+    /// If the container has 2³² - 9 nodes.
     pub(super) fn allocate<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
@@ -152,7 +154,7 @@ impl<N> Arena<N> {
         let mut free = self.free.lock();
         free.used_before.pop().unwrap_or_else(|| {
             let index = free.never_used;
-            assert!(index < NONE - FIRST, "a container has at most 2^32 - 65 nodes");
+            assert!(index < NONE - FIRST, "a container has at most 2^32 - 9 nodes");
             free.never_used += 1;
             Unlinked { index, since: 0 }
         })
@@ -245,10 +247,10 @@ mod tests {
             let here = place(index);
             assert!(
                 here == (last.0, last.1 + 1)
-                    || here == (last.0 + 1, 0) && last.1 + 1 == 64 << last.0
+                    || here == (last.0 + 1, 0) && last.1 + 1 == (super::FIRST as usize) << last.0
             );
             last = here;
         }
-        assert_eq!(place(super::NONE - 65).0, super::CHUNKS - 1);
+        assert_eq!(place(super::NONE - super::FIRST - 1).0, super::CHUNKS - 1);
     }
 }

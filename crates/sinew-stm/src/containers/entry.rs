@@ -177,7 +177,7 @@ macro_rules! map_methods {
 
 /// The methods of maps that are sorted by key, on top of those and `walk_from`.
 macro_rules! ordered_map_methods {
-    ([$($generics:tt)*] $map:ty) => {
+    ([$($generics:tt)*] $map:ty, $at:ty) => {
         map_methods! { [$($generics)*] $map, "in order" }
 
         impl<$($generics)*> $map {
@@ -219,11 +219,11 @@ macro_rules! ordered_map_methods {
                 Ok(entries)
             }
 
-            /// Calls `f` with all nodes, in order, until it breaks.
+            /// Calls `f` with all entries, in order, until it breaks.
             fn walk<'tx, 'env>(
                 &'tx self,
                 tx: &mut Tx<'tx, 'env>,
-                f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
+                f: impl FnMut(&mut Tx<'tx, 'env>, $at) -> TxResult<ControlFlow<()>>,
             ) -> TxResult<ControlFlow<()>> {
                 self.walk_from(tx, Bound::Unbounded, f)
             }

@@ -1,20 +1,100 @@
 //! [`THashMap`]: a hash map.
+//!
+//! A group has eight slots for keys, and a word with a *tag* for each slot: a byte of the key's
+//! hash, or 0 for a free slot. A search reads the word and compares the keys whose tags are equal,
+//! so it mostly compares one key and enters two records in the read set: the group's and the
+//! value's. A full group links to another one, which stays until the map is dropped.
 
-use super::arena::NONE;
+use super::arena::{Arena, NONE};
 use super::entry::{Entry, Table};
-use super::list::{Chains, Node};
-use super::store::{Boxed, Inline, Store};
+use super::slots::Slots;
+use super::store::{Boxed, Inline, Store, Variable};
+use crate::engine::engine;
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
 use crate::var::TVar;
+use sinew_sync::plant::{Bug, planted};
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
+
+/// Slots of a group: bytes of its word. Few under a checker and in tests, so that groups are full.
+const SLOTS: usize = if cfg!(any(test, loom, shuttle)) { 2 } else { 8 };
+
+/// Entries that a group is meant for. With as many entries as buckets one group in fifty is full.
+const MEANT_FOR: usize = SLOTS / 2;
+
+/// The lowest bit of each slot's byte, and the highest.
+const ONES: u64 = 0x0101_0101_0101_0101 >> (64 - 8 * SLOTS);
+const HIGHEST: u64 = ONES << 7;
+
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct Group<K, V, S: Store<K> + Store<V>> {
+    slots: Slots<K, S, SLOTS, 1>,
+    values: [<S as Store<V>>::Var; SLOTS],
+}
+
+impl<K, V, S: Store<K> + Store<V>> Group<K, V, S> {
+    fn new(key: &K, value: &V) -> Self {
+        let values = std::array::from_fn(|_| Variable::vacant(value));
+        Self { slots: Slots::new(0, NONE, key), values }
+    }
+}
+
+/// A slot of a group.
+struct At<'tx, K, V, S: Store<K> + Store<V>> {
+    group: &'tx Group<K, V, S>,
+    /// The group's word.
+    tags: u64,
+    slot: usize,
+}
+
+impl<'tx, K, V, S: Store<K> + Store<V>> At<'tx, K, V, S> {
+    fn value(&self) -> &'tx <S as Store<V>>::Var {
+        &self.group.values[self.slot]
+    }
+
+    /// The key and the value.
+    fn entry(&self, tx: &mut Tx<'tx, '_>) -> TxResult<(K, V)> {
+        Ok((self.group.slots.key(tx, self.slot)?, self.value().get(tx)?))
+    }
+
+    /// Gives the slot a tag, 0 for a free slot.
+    fn set_tag(&self, tx: &mut Tx<'tx, '_>, tag: u64) -> TxResult<()> {
+        let shift = 8 * self.slot;
+        self.group.slots.set_word(tx, self.tags & !(0xff << shift) | tag << shift)
+    }
+}
+
+/// The position of a key, present or not.
+enum Found<'tx, K, V, S: Store<K> + Store<V>> {
+    Present(At<'tx, K, V, S>),
+    /// A free slot for it.
+    Room(At<'tx, K, V, S>),
+    /// The last of its groups, which are all full.
+    Full(&'tx Group<K, V, S>),
+}
+
+/// The slots whose tags are equal to `tag`, and perhaps some others, as their highest bits.
+#[inline(always)]
+fn with_tag(tags: u64, tag: u64) -> u64 {
+    let other = tags ^ (tag * ONES);
+    other.wrapping_sub(ONES) & !other & HIGHEST
+}
+
+/// The first of some slots.
+#[inline(always)]
+fn first(slots: u64) -> usize {
+    slots.trailing_zeros() as usize / 8
+}
 
 /// A hash map of transactional values, with a fixed number of buckets.
 ///
-/// Transactions on different buckets do not conflict. Growing would conflict with all of them, so
-/// the number of buckets is fixed; choose about the number of entries.
+/// Transactions on different buckets do not conflict. Buckets whose entries come and go may
+/// conflict with a few others, changes of values do not. Growing would conflict with all of them,
+/// so the number of buckets is fixed; choose about the number of entries.
 ///
 /// ```
 /// use sinew_stm::{THashMap, atomically};
@@ -26,39 +106,131 @@ use std::ops::ControlFlow;
 #[derive(Debug)]
 pub struct THashMap<K, V, H = BuildHasherDefault<DefaultHasher>, S = Inline>
 where
-    K: Ord + Hash,
     S: Store<K> + Store<V>,
 {
-    buckets: Box<[TVar<u32>]>,
-    chains: Chains<K, V, S>,
+    /// One group for each hash, made at the first insertion.
+    groups: OnceLock<Box<[Group<K, V, S>]>>,
+    len: usize,
+    /// Whether an insertion has committed.
+    begun: TVar<bool>,
+    overflow: Arena<Group<K, V, S>>,
     hasher: H,
 }
 
-impl<K: Copy + Ord + Hash, V: Copy> THashMap<K, V> {
+impl<K: Copy + Eq + Hash, V: Copy> THashMap<K, V> {
     /// An empty map with `buckets` buckets for values that are `Copy`; 0 counts as 1.
     pub fn with_buckets(buckets: usize) -> Self {
         Self::with_hasher(buckets, BuildHasherDefault::default())
     }
 }
 
-impl<K: Clone + Ord + Hash, V: Clone> THashMap<K, V, BuildHasherDefault<DefaultHasher>, Boxed> {
+impl<K: Clone + Eq + Hash, V: Clone> THashMap<K, V, BuildHasherDefault<DefaultHasher>, Boxed> {
     /// An empty map with `buckets` buckets for values that are `Clone`; 0 counts as 1.
     pub fn boxed(buckets: usize) -> Self {
         Self::with_hasher(buckets, BuildHasherDefault::default())
     }
 }
 
-impl<K: Ord + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H, S> {
+impl<K: Eq + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H, S> {
     /// An empty map with `buckets` buckets (0 counts as 1) and the given hasher.
     pub fn with_hasher(buckets: usize, hasher: H) -> Self {
-        let buckets = (0..buckets.max(1)).map(|_| TVar::new(NONE)).collect();
-        Self { buckets, chains: Chains::new(), hasher }
+        Self {
+            groups: OnceLock::new(),
+            len: buckets.div_ceil(MEANT_FOR).max(1),
+            begun: TVar::new(false),
+            overflow: Arena::new(),
+            hasher,
+        }
     }
 
-    fn bucket<Q: Hash + ?Sized>(&self, key: &Q) -> &TVar<u32> {
+    /// The index of a key's first group, and its tag.
+    #[inline(always)]
+    fn place<Q: Hash + ?Sized>(&self, key: &Q) -> (usize, u64) {
         let hash = u128::from(self.hasher.hash_one(key));
-        // The high half of the product distributes hashes over any number of buckets.
-        &self.buckets[((hash * self.buckets.len() as u128) >> 64) as usize]
+        // The high half of the product distributes hashes over any number of groups, the low half
+        // those of one group over tags.
+        let product = hash * self.len as u128;
+        ((product >> 64) as usize, (product as u64 >> 57) | 0x80)
+    }
+
+    /// The groups, if an insertion has committed or begun.
+    ///
+    /// Without groups the read set gets `begun`, which the first insertion that commits has
+    /// changed. So the map is empty in the snapshot, even if another thread makes groups now.
+    #[inline(always)]
+    fn groups<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<&'tx [Group<K, V, S>]> {
+        match self.groups.get() {
+            Some(groups) => Ok(groups),
+            None if planted(Bug::UnreadStart) => Ok(&[]),
+            None if self.begun.get(tx)? => Ok(self.groups.get().expect("the insertion made them")),
+            None => Ok(&[]),
+        }
+    }
+
+    /// Makes the groups, if no insertion has.
+    #[cold]
+    fn make_groups(&self, key: &K, value: &V) -> &[Group<K, V, S>] {
+        // Held so that a thread that forks finds no other thread making them.
+        let _growing = engine().growth.lock();
+        self.groups.get_or_init(|| (0..self.len).map(|_| Group::new(key, value)).collect())
+    }
+
+    /// Searches the groups from this one on for `key`.
+    #[inline(always)]
+    fn find<'tx, Q: Eq + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        mut group: &'tx Group<K, V, S>,
+        tag: u64,
+        key: &Q,
+    ) -> TxResult<Found<'tx, K, V, S>>
+    where
+        K: Borrow<Q>,
+    {
+        let mut room = None;
+        loop {
+            let (tags, slot, next) = group.slots.examine(tx, |tags, mut view| {
+                let mut candidates = with_tag(tags, tag);
+                while candidates != 0 {
+                    let slot = first(candidates);
+                    if view.key(slot, |here| here.borrow() == key)? {
+                        return Ok((tags, Some(slot), NONE));
+                    }
+                    candidates &= candidates - 1;
+                }
+                Ok((tags, None, view.link(0)?))
+            })?;
+            if let Some(slot) = slot {
+                return Ok(Found::Present(At { group, tags, slot }));
+            }
+            let free = !tags & HIGHEST;
+            if free != 0 && room.is_none() {
+                room = Some(At { group, tags, slot: first(free) });
+            }
+            match next {
+                NONE => return Ok(room.map_or(Found::Full(group), Found::Room)),
+                next => group = self.overflow.node(next),
+            }
+        }
+    }
+
+    /// The slot of `key`, if there is an entry.
+    #[inline(always)]
+    fn search<'tx, Q>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<Option<At<'tx, K, V, S>>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let (index, tag) = self.place(key);
+        let Some(group) = self.groups(tx)?.get(index) else { return Ok(None) };
+        match self.find(tx, group, tag, key)? {
+            Found::Present(at) => Ok(Some(at)),
+            _ => Ok(None),
+        }
     }
 
     /// The value of `key`.
@@ -69,43 +241,88 @@ impl<K: Ord + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H,
     pub fn get<'tx, Q>(&'tx self, tx: &mut Tx<'tx, '_>, key: &Q) -> TxResult<Option<V>>
     where
         K: Borrow<Q>,
-        Q: Ord + Hash + ?Sized,
+        Q: Eq + Hash + ?Sized,
     {
-        self.chains.get(tx, self.bucket(key), key)
+        let found = self.search(tx, key)?;
+        found.map(|at| at.value().get(tx)).transpose()
     }
 
     /// Whether there is an entry of `key`.
     pub fn contains<'tx, Q>(&'tx self, tx: &mut Tx<'tx, '_>, key: &Q) -> TxResult<bool>
     where
         K: Borrow<Q>,
-        Q: Ord + Hash + ?Sized,
+        Q: Eq + Hash + ?Sized,
     {
-        self.chains.contains(tx, self.bucket(key), key)
+        Ok(self.search(tx, key)?.is_some())
     }
 
     /// Sets the value of `key`; returns the old one.
     pub fn insert<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<Option<V>> {
-        self.chains.insert(tx, self.bucket(&key), key, value)
+        let (index, tag) = self.place(&key);
+        let groups = match self.groups.get() {
+            Some(groups) => groups,
+            None => self.make_groups(&key, &value),
+        };
+        let at = match self.find(tx, &groups[index], tag, &key)? {
+            Found::Present(at) => return at.value().replace(tx, value).map(Some),
+            Found::Room(at) => at,
+            Found::Full(last) => self.append(tx, last, &key, &value)?,
+        };
+        if !self.begun.get(tx)? {
+            self.begun.set(tx, true)?;
+        }
+        at.set_tag(tx, tag)?;
+        at.group.slots.set_key(tx, at.slot, key)?;
+        at.value().set(tx, value)?;
+        Ok(None)
+    }
+
+    /// Links another group to a full one, and returns its first slot.
+    #[cold]
+    fn append<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        full: &'tx Group<K, V, S>,
+        key: &K,
+        value: &V,
+    ) -> TxResult<At<'tx, K, V, S>> {
+        let (index, group) = self.overflow.allocate(tx, || Group::new(key, value))?;
+        full.slots.set_link(tx, 0, index)?;
+        Ok(At { group, tags: group.slots.word(tx)?, slot: 0 })
     }
 
     /// Removes the entry of `key`; returns its value.
     pub fn remove<'tx, Q>(&'tx self, tx: &mut Tx<'tx, '_>, key: &Q) -> TxResult<Option<V>>
     where
         K: Borrow<Q>,
-        Q: Ord + Hash + ?Sized,
+        Q: Eq + Hash + ?Sized,
     {
-        self.chains.remove(tx, self.bucket(key), key)
+        let Some(at) = self.search(tx, key)? else { return Ok(None) };
+        let value = at.value().get(tx)?;
+        at.set_tag(tx, 0)?;
+        at.group.slots.vacate_key(tx, at.slot)?;
+        at.value().vacate(tx)?;
+        Ok(Some(value))
     }
 
-    /// Calls `f` with all nodes, in no particular order, until it breaks.
+    /// Calls `f` with all entries, in no particular order, until it breaks.
     fn walk<'tx, 'env>(
         &'tx self,
         tx: &mut Tx<'tx, 'env>,
-        mut f: impl FnMut(&mut Tx<'tx, 'env>, &'tx Node<K, V, S>) -> TxResult<ControlFlow<()>>,
+        mut f: impl FnMut(&mut Tx<'tx, 'env>, At<'tx, K, V, S>) -> TxResult<ControlFlow<()>>,
     ) -> TxResult<ControlFlow<()>> {
-        for head in &self.buckets {
-            if self.chains.walk(tx, head, &mut f)?.is_break() {
-                return Ok(ControlFlow::Break(()));
+        for mut group in self.groups(tx)? {
+            loop {
+                let tags = group.slots.word(tx)?;
+                for slot in (0..SLOTS).filter(|slot| tags >> (8 * slot) & 0x80 != 0) {
+                    if f(tx, At { group, tags, slot })?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                }
+                match group.slots.link(tx, 0)? {
+                    NONE => break,
+                    next => group = self.overflow.node(next),
+                }
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -118,6 +335,6 @@ impl<K: Ord + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H,
 }
 
 map_methods! {
-    [K: Ord + Hash, V, H: BuildHasher, S: Store<K> + Store<V>] THashMap<K, V, H, S>,
+    [K: Eq + Hash, V, H: BuildHasher, S: Store<K> + Store<V>] THashMap<K, V, H, S>,
     "in no particular order"
 }

@@ -73,7 +73,7 @@ impl<T: Ord, S: Store<T>> THeap<T, S> {
     ///
     /// # Panics
     ///
-    /// If the heap has 2³² - 65 values.
+    /// If the heap has 2³² - 9 values.
     #[track_caller]
     pub fn push<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         tx.atomically(|tx| self.rise(tx, value))

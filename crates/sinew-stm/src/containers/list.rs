@@ -260,4 +260,6 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TList<K, V, S> {
     }
 }
 
-ordered_map_methods! { [K: Ord, V, S: Store<K> + Store<V>] TList<K, V, S> }
+ordered_map_methods! {
+    [K: Ord, V, S: Store<K> + Store<V>] TList<K, V, S>, &'tx Node<K, V, S>
+}

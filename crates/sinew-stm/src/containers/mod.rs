@@ -1,7 +1,8 @@
 //! Containers whose operations are parts of transactions.
 //!
-//! They are built from [`TVar`](crate::TVar)s, without `unsafe`. A transaction can combine lookups,
-//! updates and walks of several containers.
+//! They are built from [`TVar`](crate::TVar)s; only `store` and `slots`, which let several values
+//! share a record, have `unsafe`. A transaction can combine lookups, updates and walks of several
+//! containers.
 //!
 //! Keys and values that are `Copy` lie in the nodes ([`Inline`], the default). With the storage
 //! [`Boxed`] they can be anything that is `Clone`. The containers are the same: `store` has the
@@ -23,7 +24,9 @@ mod hash;
 mod heap;
 mod list;
 mod map;
+mod order;
 mod queue;
+mod slots;
 mod store;
 
 pub use bounded::TBoundedQueue;

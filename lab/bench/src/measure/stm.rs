@@ -7,6 +7,8 @@
 //! alone. The slow-down of plain loads in this case depends on the machine, whose cores may share
 //! units.
 
+mod maps;
+
 use super::line::{Line, Unit};
 use crate::problem::Scale;
 use crate::statistics::Summary;
@@ -89,9 +91,11 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     let rivals: Vec<fast_stm::TVar<u64>> = (0..MANY as u64).map(fast_stm::TVar::new).collect();
     let plain: Vec<CachePadded<AtomicU64>> =
         (0..MANY as u64).map(|n| CachePadded(AtomicU64::new(n))).collect();
+    let maps = maps::Maps::new();
     let mut rows = vec![with_loads(&plain)];
     rows.extend(ours(&vars));
     rows.extend(with_locks(&mutexes, &locks));
+    rows.extend(maps.rows());
     #[cfg(feature = "fast-stm")]
     rows.extend(with_fast_stm(&rivals));
     let times = interleaved(&rows, scale);
