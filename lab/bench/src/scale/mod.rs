@@ -104,9 +104,9 @@ impl Run for Live {
 
 fn measure(options: &Options, mut subjects: Vec<Subject>) -> Result<Results, String> {
     let began = Instant::now();
-    let processes = Processes::new(options.tiny)?;
-    let left_out = leave_out(&mut subjects, &processes);
     let limits = Limits::read();
+    let processes = Processes::new(options.tiny, limits.effective_threads())?;
+    let left_out = leave_out(&mut subjects, &processes);
     let mut run = Results {
         machine: machine(&limits),
         threads: options.threads(&limits),

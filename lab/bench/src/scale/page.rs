@@ -1,5 +1,5 @@
-//! The page: what was wanted and what came out, then curves, then all figures. One file, without
-//! anything from elsewhere.
+//! The page: what was wanted and what came out, then curves, then all figures. The file needs no
+//! other one.
 
 use super::results::{Cell, Measured, Results, ratio};
 use super::subject::Group;
@@ -8,9 +8,10 @@ use crate::table::{duration_of, or_dash};
 use sinew_reproduce::report::{Form, Plot, Series, svg};
 use std::fmt::Write;
 
-const STYLE: &str = "body{font:15px/1.45 sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}\
-    table{border-collapse:collapse;margin:.6rem 0}td,th{padding:.15rem .7rem;text-align:right;\
-    border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}\
+const STYLE: &str = "body{font:15px/1.45 sans-serif;max-width:72rem;margin:2rem auto}\
+    body{padding:0 1rem}table{border-collapse:collapse;margin:.6rem 0}\
+    td,th{padding:.15rem .7rem;text-align:right;border-bottom:1px solid #ddd}\
+    td:first-child,th:first-child{text-align:left}\
     .met{color:#070}.missed{color:#b00}.none{color:#777}svg{max-width:100%;height:auto}\
     @media (prefers-color-scheme:dark){body{background:#16181c;color:#e4e4e4}\
     td,th{border-color:#3a3d42}.met{color:#6c6}.missed{color:#f77}}";

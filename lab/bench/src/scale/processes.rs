@@ -5,7 +5,7 @@
 
 use super::parts;
 use super::serve;
-use super::subject::{Contender, Place, Subject};
+use super::subject::{Contender, Group, Place, Subject};
 use crate::problem::{Case, Sample};
 use crate::programs::builds::Build;
 use crate::programs::server::{Request, Server, remove_settings};
@@ -18,8 +18,22 @@ use tempfile::TempDir;
 /// A cell that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A cell with OpenMP that would take longer than this is left out.
+/// A cell that would take longer than this is left out: where threads wait for cores, those that
+/// spin at barriers need a hundred times as long as others.
 const LONG_NS: f64 = 3e9;
+
+/// A part of a cell took `ns`; the whole is `work` times as much.
+///
+/// # Errors
+///
+/// One line: it would take too long.
+pub(super) fn not_too_long(ns: u64, work: f64) -> Result<(), String> {
+    let expected_ns = ns as f64 * work;
+    if expected_ns > LONG_NS {
+        return Err(format!("left out: it would take {:.0} s", expected_ns / 1e9));
+    }
+    Ok(())
+}
 
 /// Runs of a program are repeated until a sample takes about this long.
 const PROGRAM_NS: u64 = 15_000_000;
@@ -55,6 +69,8 @@ pub(super) trait Run {
 pub(super) struct Processes {
     binary: PathBuf,
     is_tiny: bool,
+    /// How many threads can run at once.
+    cpus: usize,
     /// The programs of the parts, by name; the folder ends with this.
     programs: Vec<(String, PathBuf)>,
     _folder: TempDir,
@@ -68,7 +84,7 @@ impl Processes {
     /// # Errors
     ///
     /// One line: there is no room for them.
-    pub(super) fn new(is_tiny: bool) -> Result<Self, String> {
+    pub(super) fn new(is_tiny: bool, cpus: usize) -> Result<Self, String> {
         let binary = std::env::current_exe().map_err(|error| error.to_string())?;
         let folder =
             tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
@@ -76,7 +92,7 @@ impl Processes {
             |part: &parts::Part| Ok((part.name.clone(), parts::unpack(part, folder.path())?));
         let programs =
             parts::of(&binary)?.iter().map(unpack).collect::<Result<Vec<_>, String>>()?;
-        Ok(Self { binary, is_tiny, programs, _folder: folder, here: None, openmp: None })
+        Ok(Self { binary, is_tiny, cpus, programs, _folder: folder, here: None, openmp: None })
     }
 
     fn program(&self, part: &str) -> Option<&PathBuf> {
@@ -145,6 +161,13 @@ impl Processes {
     }
 }
 
+/// Whether it waits until all its threads have run: at the end of each loop, or after each change.
+/// With fewer CPUs that takes as long as the system lets others run.
+fn needs_cpus(subject: &Subject, contender: &Contender) -> bool {
+    let spins = matches!(contender.place, Place::OpenMp { .. }) || contender.name == "fork_union";
+    spins || subject.group == Group::Changes
+}
+
 impl Run for Processes {
     fn run(
         &mut self,
@@ -152,20 +175,34 @@ impl Run for Processes {
         contender: &Contender,
         threads: usize,
     ) -> Result<Sample, Failure> {
+        if threads > self.cpus && needs_cpus(subject, contender) {
+            let why = "left out: it waits for all its threads, and there are fewer CPUs";
+            return Err(why.to_owned().into());
+        }
         match contender.place {
             Place::Here => Ok(self.run_here(&serve::line(subject, contender.name, threads))?),
             Place::OpenMp { problem, probe } => {
                 if let Some((case, work)) = probe {
                     let small = self.run_openmp(problem, threads, &case)?;
-                    let expected_ns = small.ns as f64 * work;
-                    if expected_ns > LONG_NS {
-                        let why = format!("left out: it would take {:.0} s", expected_ns / 1e9);
-                        return Err(Failure { why, of_all_teams: false });
-                    }
+                    not_too_long(small.ns, work)?;
                 }
                 Ok(self.run_openmp(problem, threads, &subject.case)?)
             }
             Place::Program { part, name } => Ok(self.run_program(part, name, threads)?),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Catches: a cell of minutes that is run because its part takes milliseconds.
+    #[test]
+    fn a_cell_that_would_take_minutes_is_left_out() {
+        assert_eq!(not_too_long(1_000_000, 2_999.0), Ok(()));
+        let why = not_too_long(1_000_000, 60_000.0).unwrap_err();
+        assert_eq!(why, "left out: it would take 60 s");
+        assert!(!Failure::from(why).of_all_teams);
     }
 }

@@ -3,8 +3,9 @@
 use super::processes::{Failure, Run};
 use super::results::{Cell, Measured, Taken};
 use super::schedule::{self, Block};
-use super::subject::{Contender, Subject};
+use super::subject::{Contender, Place, Subject};
 use crate::compare::order;
+use std::collections::HashMap;
 
 /// What passes while cells run.
 pub(super) trait Clock {
@@ -27,9 +28,12 @@ struct Running {
     contenders: Vec<Contender>,
     measured: Measured,
     block: Block,
-    /// The answer that all cells must have.
-    answer: Option<u64>,
+    /// The answers that cells must have, by the number of threads where the answer depends on it.
+    answers: HashMap<usize, u64>,
 }
+
+/// In place of a number of threads: the answer is the same for all.
+const ALL_TEAMS: usize = 0;
 
 impl Runner {
     pub(super) fn new(subjects: Vec<Subject>, levels: &[usize], budget_ns: u64) -> Self {
@@ -86,8 +90,8 @@ impl Running {
         };
         let is_over = contenders.is_empty();
         let block = Block { cost_ns, rounds: 0, weight: subject.weight, is_over };
-        let answer = subject.known;
-        Self { subject, contenders, measured, block, answer }
+        let answers = subject.known.map(|known| (ALL_TEAMS, known)).into_iter().collect();
+        Self { subject, contenders, measured, block, answers }
     }
 
     /// Every cell once, in another order each time. In the first round the order is that of the
@@ -114,7 +118,10 @@ impl Running {
         let threads = self.measured.cells[at].threads;
         let sample = run.run(&self.subject, &self.contenders[at], threads);
         let sample = sample.and_then(|sample| {
-            let expected = *self.answer.get_or_insert(sample.answer);
+            // A rayon program may count what each thread did.
+            let is_program = matches!(self.contenders[at].place, Place::Program { .. });
+            let team = if is_program { threads } else { ALL_TEAMS };
+            let expected = *self.answers.entry(team).or_insert(sample.answer);
             if sample.answer == expected {
                 return Ok(sample);
             }
@@ -244,6 +251,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Catches: a program whose answer counts threads, and a wrong one among such.
+    #[test]
+    fn answers_of_programs_may_depend_on_the_number_of_threads() {
+        let counts = |subject: &Subject, contender: &Contender, threads: usize| {
+            let is_wrong =
+                (subject.name.as_str(), contender.name, threads) == ("install", "sinew", 4);
+            let is_program = matches!(contender.place, Place::Program { .. });
+            let count = if is_program { 300 * threads as u64 } else { 7 };
+            Ok(subject.known.unwrap_or(count) + u64::from(is_wrong))
+        };
+        let (measured, _) = whole(Scale::Tiny, 4, 100, counts);
+        let faults = measured.iter().flat_map(|one| &one.cells).filter(|cell| cell.fault.is_some());
+        assert_eq!(faults.count(), 1);
     }
 
     /// Catches: a hang that is waited for again with each number of threads.

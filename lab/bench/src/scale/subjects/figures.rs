@@ -159,6 +159,12 @@ fn idle(scale: Scale) -> Vec<Subject> {
     }]
 }
 
+/// The processor time of the pool in `time`, without that of reading all threads' counters.
+fn idle_ns(time: Duration) -> Result<u64, String> {
+    let reading = idle::used_ns(Duration::ZERO)?;
+    Ok(idle::used_ns(time)?.saturating_sub(reading))
+}
+
 /// The pool adds two numbers first, and has nothing to do then.
 fn idle_sample(ask: &Ask, time: Duration) -> Result<Sample, String> {
     let (one, two) = (|| 1, || 2);
@@ -166,17 +172,17 @@ fn idle_sample(ask: &Ask, time: Duration) -> Result<Sample, String> {
         "sinew" => {
             let pool = sinew::pool(ask.threads)?;
             let (a, b) = pool.run(|w| w.join(|_| one(), |_| two()));
-            Ok(Sample { ns: idle::used_ns(time)?, answer: a + b })
+            Ok(Sample { ns: idle_ns(time)?, answer: a + b })
         }
         "rayon" => {
             let pool = rayon::pool(ask.threads)?;
             let (a, b) = pool.join(one, two);
-            Ok(Sample { ns: idle::used_ns(time)?, answer: a + b })
+            Ok(Sample { ns: idle_ns(time)?, answer: a + b })
         }
         _ => {
             let pool = chili::pool(ask.threads)?;
             let (a, b) = pool.scope().join(|_| one(), |_| two());
-            Ok(Sample { ns: idle::used_ns(time)?, answer: a + b })
+            Ok(Sample { ns: idle_ns(time)?, answer: a + b })
         }
     }
 }

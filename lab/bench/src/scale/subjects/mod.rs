@@ -1,12 +1,12 @@
-//! All subjects. To add one: a function here, or a file, that returns a [`Subject`] whose answer
-//! can be wrong.
+//! All subjects. To add one: a function in a file below that returns a [`Subject`] whose answer can
+//! be wrong.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `problems` | the problems of `bench`, at sizes for a few milliseconds, and at the public ones |
+//! | `problems` | the problems of `bench`, at short sizes and at the public ones |
 //! | `applications` | trees, and worklists in all versions |
 //! | `readers` | read-only transactions |
-//! | `programs` | rayon programs on two cores |
+//! | `programs` | rayon programs on upstream's rayon-core and on ours |
 //! | `figures` | times by distance, changes, programs at once, idle pools |
 
 mod applications;

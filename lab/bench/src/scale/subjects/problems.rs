@@ -1,5 +1,6 @@
 //! The problems of `bench`: serially, on Sinew, and on every rival that has them.
 
+use super::super::processes::not_too_long;
 use super::super::subject::{Contender, Group, Place, Ready, Subject, Teams};
 use crate::compare;
 use crate::problem::{Case, Form, Problem, Runtime, Scale};
@@ -117,6 +118,7 @@ fn subject(group: Group, problem: &'static Problem, case: Case, probe: Probe) ->
     contenders.extend(forms(problem).iter().map(|form| here(form.name, Teams::Each)));
     contenders.push(here(compare::AGAIN, Teams::Most));
     if problem.in_processes {
+        let probe = probe.or_else(|| fewer_repeats(&case));
         let place = Place::OpenMp { problem: problem.name, probe };
         contenders.push(Contender { name: "openmp", teams: Teams::Each, place });
     }
@@ -154,6 +156,17 @@ fn ready(problem: &'static Problem) -> Ready {
         let expected = (problem.serial)(&warm);
         let mut running = form.start(ask.threads)?;
         compare::warm_up(&mut running, &warm, expected, Duration::from_millis(10))?;
+        if let Some((small, work)) = fewer_repeats(&ask.case) {
+            not_too_long(running(&small)?.ns, work)?;
+        }
         running(&ask.case)
     })
+}
+
+/// A case of so many repeats that a part of them says how long it takes.
+fn fewer_repeats(case: &Case) -> Probe {
+    const PART: u64 = 20;
+    let repeats = case.repeats / PART;
+    (repeats > 0)
+        .then(|| (Case { label: "probe", repeats, ..*case }, case.repeats as f64 / repeats as f64))
 }
