@@ -168,27 +168,18 @@ fn checked(running: &mut Running, case: &Case, expected: u64) -> Result<Sample, 
 }
 
 /// Runs a short case, at least once, until its runtime has worked for this time.
-fn warmed(running: &mut Running, case: &Case, expected: u64, time: Duration) -> Result<(), Fault> {
+pub(crate) fn warmed(
+    running: &mut Running,
+    case: &Case,
+    expected: u64,
+    time: Duration,
+) -> Result<(), Fault> {
     let start = Instant::now();
     checked(running, case, expected)?;
     while start.elapsed() < time {
         checked(running, case, expected)?;
     }
     Ok(())
-}
-
-/// The same.
-///
-/// # Errors
-///
-/// One line: a wrong answer, or no answer.
-pub(crate) fn warm_up(
-    running: &mut Running,
-    case: &Case,
-    expected: u64,
-    time: Duration,
-) -> Result<(), String> {
-    warmed(running, case, expected, time).map_err(|fault| crate::table::fault_line(&fault))
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
-//! What is wanted on sixteen threads, and whether it was reached.
+//! The demands on sixteen threads, and whether they were met.
 
-use super::results::Results;
+use super::results::{Results, Verdict};
 use super::subjects::{COORDINATED, IN_TURN};
 use crate::problem::Limit;
 use crate::statistics::Summary;
-use serde::Serialize;
 
 /// The number of threads of the bars.
 const THREADS: usize = 16;
@@ -14,21 +13,6 @@ struct Bar {
     what: &'static str,
     limit: Limit,
     measure: fn(&Results, usize) -> Option<Summary>,
-}
-
-/// A demand, and what was measured.
-#[derive(Debug, Clone, Serialize)]
-pub(super) struct Verdict {
-    pub(super) what: &'static str,
-    pub(super) threads: usize,
-    /// The bound: at least or at most this.
-    pub(super) bound: &'static str,
-    pub(super) limit: f64,
-    pub(super) measured: Option<Summary>,
-    /// `met`, `missed` or `not measured`.
-    pub(super) verdict: &'static str,
-    /// On all threads, where those are not sixteen.
-    pub(super) on_all: Option<Summary>,
 }
 
 const BARS: [Bar; 12] = [

@@ -1,4 +1,4 @@
-//! What depends on the number of threads, on any machine: `bench scale`.
+//! Measurements by the number of threads, on any machine: `bench scale`.
 //!
 //! A subject is measured in blocks: every contender with every team once, so ratios are taken
 //! within rounds. Blocks follow one another until the time is over. Cells run in processes of their

@@ -5,7 +5,7 @@
 
 use super::parts;
 use super::serve;
-use super::subject::{Contender, Group, Place, Subject};
+use super::subject::{Contender, Group, Place, Subject, not_too_long};
 use crate::problem::{Case, Sample};
 use crate::programs::builds::Build;
 use crate::programs::server::{Request, Server, remove_settings};
@@ -17,23 +17,6 @@ use tempfile::TempDir;
 
 /// A cell that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(60);
-
-/// A cell that would take longer than this is left out: where threads wait for cores, those that
-/// spin at barriers need a hundred times as long as others.
-const LONG_NS: f64 = 3e9;
-
-/// A part of a cell took `ns`; the whole is `work` times as much.
-///
-/// # Errors
-///
-/// One line: it would take too long.
-pub(super) fn not_too_long(ns: u64, work: f64) -> Result<(), String> {
-    let expected_ns = ns as f64 * work;
-    if expected_ns > LONG_NS {
-        return Err(format!("left out: it would take {:.0} s", expected_ns / 1e9));
-    }
-    Ok(())
-}
 
 /// Runs of a program are repeated until a sample takes about this long.
 const PROGRAM_NS: u64 = 15_000_000;
@@ -53,7 +36,7 @@ impl From<String> for Failure {
     }
 }
 
-/// What runs cells.
+/// A runner of cells.
 pub(super) trait Run {
     /// Runs a cell once.
     fn run(

@@ -1,6 +1,5 @@
 //! Everything that a run has found out so far, as it is written after each block.
 
-use super::bars::Verdict;
 use crate::statistics::{Summary, median};
 use serde::Serialize;
 
@@ -46,6 +45,21 @@ pub(super) struct Cell {
 pub(super) struct Taken {
     pub(super) round: u32,
     pub(super) ns: u64,
+}
+
+/// A demand, and what was measured.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Verdict {
+    pub(super) what: &'static str,
+    pub(super) threads: usize,
+    /// The bound: at least or at most this.
+    pub(super) bound: &'static str,
+    pub(super) limit: f64,
+    pub(super) measured: Option<Summary>,
+    /// `met`, `missed` or `not measured`.
+    pub(super) verdict: &'static str,
+    /// On all threads, where those are not sixteen.
+    pub(super) on_all: Option<Summary>,
 }
 
 /// The name of a cell: subject, contender, threads.
@@ -135,11 +149,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A run on 1 and 16 threads in which `contender` needs this part of the serial 1,000 ns.
-    pub(in crate::scale) fn run(
-        subject: &str,
-        contender: &'static str,
-        parts: [f64; 2],
-    ) -> Results {
+    pub(crate) fn run(subject: &str, contender: &'static str, parts: [f64; 2]) -> Results {
         let cell = |contender, threads, ns: [u64; 2]| Cell {
             contender,
             threads,

@@ -7,7 +7,7 @@ use super::subject::{Contender, Place, Subject};
 use crate::compare::order;
 use std::collections::HashMap;
 
-/// What passes while cells run.
+/// The time while cells run.
 pub(super) trait Clock {
     /// Nanoseconds since the run began.
     fn now_ns(&self) -> u64;
@@ -58,7 +58,7 @@ impl Runner {
         Some(&running.measured)
     }
 
-    /// What has been measured so far.
+    /// The measurements so far.
     pub(super) fn measured(&self) -> impl Iterator<Item = &Measured> {
         self.subjects.iter().map(|running| &running.measured)
     }

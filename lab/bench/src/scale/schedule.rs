@@ -5,7 +5,7 @@
 //! is passed over, so short ones fill the end. The number of rounds follows from the time; no cell
 //! is left out because there are many threads.
 
-/// What the schedule knows of a subject.
+/// A subject, as the schedule sees it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
     /// An estimate of its next round, in nanoseconds.

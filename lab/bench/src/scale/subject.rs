@@ -1,4 +1,4 @@
-//! What is measured: subjects, the contenders of each, and the teams with which they run.
+//! Subjects of measurements, the contenders of each, and the teams with which they run.
 
 use crate::problem::{Case, Sample};
 
@@ -151,6 +151,28 @@ pub(super) fn levels(all: usize) -> Vec<usize> {
     let mut levels: Vec<usize> = powers.take_while(|&threads| threads < all).collect();
     levels.push(all.max(1));
     levels
+}
+
+/// A cell that would take longer than this is left out: where threads wait for cores, those that
+/// spin at barriers need a hundred times as long as others.
+const LONG_NS: f64 = 3e9;
+
+/// A part of a cell took `ns`; the whole is `work` times as much.
+///
+/// # Errors
+///
+/// One line: it would take too long.
+pub(super) fn not_too_long(ns: u64, work: f64) -> Result<(), String> {
+    let expected_ns = ns as f64 * work;
+    if expected_ns > LONG_NS {
+        return Err(format!("left out: it would take {:.0} s", expected_ns / 1e9));
+    }
+    Ok(())
+}
+
+/// A case whose numbers mean nothing.
+pub(super) fn no_case(operations: u64) -> Case {
+    Case { label: "", size: 0, kind: 0, repeats: 1, operations }
 }
 
 #[cfg(test)]

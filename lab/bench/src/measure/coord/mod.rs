@@ -86,7 +86,8 @@ fn compare(scale: Scale, count: usize, start: Start, place: &Path) -> Result<Vec
     Ok(anarchic.into_iter().chain(with_bars).collect())
 }
 
-/// The time of `count` programs of so many loops that begin together, with a table in `place` or without.
+/// The time of `count` programs of so many loops that begin together, with a table in `place` or
+/// without.
 pub(crate) fn together(
     loops: usize,
     count: usize,

@@ -1,7 +1,6 @@
 //! Unbalanced trees, and all applications with worklists. They check their results themselves.
 
-use super::super::subject::{Ask, Contender, Group, Place, Ready, Subject, Teams};
-use super::no_case;
+use super::super::subject::{Ask, Contender, Group, Place, Ready, Subject, Teams, no_case};
 use crate::problem::{Sample, Scale};
 use crate::stamp::inputs::Input;
 use crate::stamp::rounds::{Bench, Version, pool};

@@ -1,7 +1,6 @@
 //! Times that are no speed-ups: by distance, of changes, of programs at once, and of idle pools.
 
-use super::super::subject::{Ask, Contender, Group, Place, Ready, Subject, Teams};
-use super::no_case;
+use super::super::subject::{Ask, Contender, Group, Place, Ready, Subject, Teams, no_case};
 use crate::measure::plastic::delays;
 use crate::measure::{coord, idle, latency};
 use crate::problem::{Sample, Scale};
@@ -49,7 +48,7 @@ fn pairs() -> Vec<(String, [usize; 2])> {
         .collect()
 }
 
-/// What is timed between two workers.
+/// The times between two workers.
 const STEPS: [&str; 3] =
     ["a pushed task is taken, thief warm", "a pushed task is taken, thief parked", "a steal"];
 
@@ -109,8 +108,8 @@ fn changes(scale: Scale) -> Subject {
 }
 
 /// The name of the row of programs that run one after the other.
-pub(in crate::scale) const IN_TURN: &str = "one after the other";
-pub(in crate::scale) const COORDINATED: &str = "coordinated";
+pub(crate) const IN_TURN: &str = "one after the other";
+pub(crate) const COORDINATED: &str = "coordinated";
 
 fn sharing(scale: Scale) -> Vec<Subject> {
     let loops = scale.pick(1_500, 20);

@@ -19,7 +19,7 @@ pub(super) use figures::{COORDINATED, IN_TURN};
 pub(super) use programs::CORES;
 
 use super::subject::{Group, Subject};
-use crate::problem::{Case, Scale};
+use crate::problem::Scale;
 
 /// All of them, those first that the bars need. `steps_per_us` says how fast the work of a region
 /// is here.
@@ -35,11 +35,6 @@ pub(super) fn all(scale: Scale, steps_per_us: u64) -> Vec<Subject> {
         all.iter_mut().for_each(|subject| subject.cell_ms = 5);
     }
     all
-}
-
-/// A case whose numbers mean nothing.
-fn no_case(operations: u64) -> Case {
-    Case { label: "", size: 0, kind: 0, repeats: 1, operations }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The problems of `bench`: serially, on Sinew, and on every rival that has them.
 
-use super::super::processes::not_too_long;
-use super::super::subject::{Contender, Group, Place, Ready, Subject, Teams};
+use super::super::subject::{Contender, Group, Place, Ready, Subject, Teams, not_too_long};
 use crate::compare;
 use crate::problem::{Case, Form, Problem, Runtime, Scale};
 use crate::problems::{fib, irregular, loops, matmul, nqueens, regions, skynet, sort, sweeps};
+use crate::table;
 use std::time::Duration;
 
 /// Rounds of the others for one of the large ones.
@@ -155,7 +155,8 @@ fn ready(problem: &'static Problem) -> Ready {
         let warm = (problem.warm)(&ask.case);
         let expected = (problem.serial)(&warm);
         let mut running = form.start(ask.threads)?;
-        compare::warm_up(&mut running, &warm, expected, Duration::from_millis(10))?;
+        let warmed = compare::warmed(&mut running, &warm, expected, Duration::from_millis(10));
+        warmed.map_err(|fault| table::fault_line(&fault))?;
         if let Some((small, work)) = fewer_repeats(&ask.case) {
             not_too_long(running(&small)?.ns, work)?;
         }

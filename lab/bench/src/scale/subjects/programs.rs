@@ -1,12 +1,11 @@
 //! Rayon programs, on upstream's rayon-core and on ours: parts of the binary that `cargo xtask
 //! scale` makes.
 
-use super::super::subject::{Contender, Group, Place, Subject, Teams};
-use super::no_case;
+use super::super::subject::{Contender, Group, Place, Subject, Teams, no_case};
 use crate::programs::catalogue::{self, Entry, Kind};
 
 /// The parts with upstream's core and with ours.
-pub(in crate::scale) const CORES: [(&str, &str); 2] =
+pub(crate) const CORES: [(&str, &str); 2] =
     [("upstream", "rayon-upstream"), ("sinew", "rayon-sinew")];
 
 pub(super) fn all() -> Vec<Subject> {
