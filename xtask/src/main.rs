@@ -10,6 +10,7 @@
 //! | `rayon` | the drop-in for rayon-core under rayon's own tests and under programs that use rayon | [`rayon`] |
 //! | `numa-guest` | Sinew on a real kernel with several NUMA nodes, emulated | [`numa`] |
 //! | `bench` | the side-by-side benchmarks | [`mod@bench`] |
+//! | `scale` | one file that measures Sinew on any machine | [`scale`] |
 //! | `versions` | two versions of the bench program beside each other | [`versions`] |
 
 mod bench;
@@ -19,6 +20,7 @@ mod command;
 mod growth;
 mod numa;
 mod rayon;
+mod scale;
 mod tidy;
 mod versions;
 
@@ -67,6 +69,8 @@ enum Chore {
     Rayon(rayon::Options),
     /// Boot emulated machines with several NUMA nodes, and check Sinew inside them.
     NumaGuest(numa::Options),
+    /// Make one file that measures Sinew on any machine, without a toolchain there.
+    Scale(scale::Options),
     /// Compare two versions of the bench program, in interleaved rounds.
     Versions(versions::Options),
     /// Compare with other runtimes; the arguments are those of the bench program (`-- --help` lists
@@ -88,6 +92,7 @@ fn main() -> ExitCode {
         Chore::Fuzz { seconds } => checkers::fuzz(seconds),
         Chore::Rayon(options) => rayon::run(&options),
         Chore::NumaGuest(options) => numa::run(&options),
+        Chore::Scale(options) => scale::run(&options),
         Chore::Versions(options) => versions::run(&options),
         Chore::Bench { arguments } => bench::run(&arguments),
     };

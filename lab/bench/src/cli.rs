@@ -4,6 +4,7 @@ use crate::measure;
 use crate::problem::{Runtime, Scale};
 use crate::problems;
 use crate::programs;
+use crate::scale;
 use crate::stamp;
 use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand};
@@ -60,6 +61,13 @@ pub(crate) enum Command {
     /// A program of `bench coord`.
     #[command(hide = true)]
     CoordProgram(measure::coord::Arguments),
+    Scale(scale::Options),
+    /// A process that runs cells of `bench scale`.
+    #[command(hide = true)]
+    ScaleCells(scale::CellOptions),
+    /// Makes the binary of `cargo xtask scale`.
+    #[command(hide = true)]
+    ScaleBinary(scale::PackOptions),
     Stamp(stamp::Options),
 }
 

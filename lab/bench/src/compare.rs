@@ -5,7 +5,7 @@
 //! Sinew on all threads runs twice in a round, as two contenders: what differs between those two is
 //! noise, and no smaller difference means anything.
 
-use crate::problem::{Case, Form, Problem, Runtime, Sample, Scale, Team};
+use crate::problem::{Case, Form, Problem, Running, Runtime, Sample, Scale, Team};
 use crate::work;
 use std::time::{Duration, Instant};
 
@@ -140,7 +140,7 @@ fn contenders(forms: &[Form], threads: usize) -> Vec<Contender<'_>> {
 
 /// The order of `count` contenders in a round: shuffled in each round, so that no contender always
 /// runs after the same neighbour, and the same in every run of this program.
-fn order(count: usize, round: usize) -> Vec<usize> {
+pub(crate) fn order(count: usize, round: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|index| work::hash((round * count + index) as u64));
     order
@@ -155,18 +155,31 @@ fn sample(
     warm_up: Duration,
 ) -> Result<Sample, Fault> {
     let mut running = contender.form.start(contender.threads).map_err(Fault::Broken)?;
-    let mut checked = |index: usize| {
-        let sample = running(cases[index]).map_err(Fault::Broken)?;
-        let (answer, expected) = (sample.answer, expected[index]);
-        if answer == expected { Ok(sample) } else { Err(Fault::Wrong { answer, expected }) }
-    };
-    let start = Instant::now();
-    checked(0)?;
     // Rivals in other processes warm up there.
-    while contender.form.runtime.is_here() && start.elapsed() < warm_up {
-        checked(0)?;
+    let time = if contender.form.runtime.is_here() { warm_up } else { Duration::ZERO };
+    warmed(&mut running, cases[0], expected[0], time)?;
+    checked(&mut running, cases[1], expected[1])
+}
+
+fn checked(running: &mut Running, case: &Case, expected: u64) -> Result<Sample, Fault> {
+    let sample = running(case).map_err(Fault::Broken)?;
+    let answer = sample.answer;
+    if answer == expected { Ok(sample) } else { Err(Fault::Wrong { answer, expected }) }
+}
+
+/// Runs a short case, at least once, until its runtime has worked for this time.
+pub(crate) fn warmed(
+    running: &mut Running,
+    case: &Case,
+    expected: u64,
+    time: Duration,
+) -> Result<(), Fault> {
+    let start = Instant::now();
+    checked(running, case, expected)?;
+    while start.elapsed() < time {
+        checked(running, case, expected)?;
     }
-    checked(1)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 //! | [`instructions`], [`listing`] | figures that repeat: callgrind and objdump |
 //! | [`mod@measure`] | latencies, idling, memory, transactions |
 //! | [`stamp`] | the applications with transactions, by hand and as worklists |
+//! | [`scale`] | all that depends on the number of threads, in a run of limited length |
 //! | [`programs`] | rayon programs on Sinew beside the same on upstream's rayon |
 //!
 //! `rivals/` holds the programs in C++, `rayon/` those that use rayon.
@@ -31,6 +32,7 @@ mod problems;
 mod programs;
 mod report;
 mod runtimes;
+mod scale;
 mod stamp;
 mod statistics;
 mod table;
@@ -59,6 +61,9 @@ fn main() -> ExitCode {
         (None, Some(Command::CoordProgram(arguments))) => {
             measure::coord::run_program(arguments).map_err(|why| (why, 1))
         }
+        (None, Some(Command::Scale(options))) => scale::run(options),
+        (None, Some(Command::ScaleCells(options))) => scale::run_cells(options),
+        (None, Some(Command::ScaleBinary(options))) => scale::make_binary(options),
         (None, Some(Command::Stamp(options))) => stamp::run(options),
         (None, None) => run(&cli),
     };

@@ -1,6 +1,7 @@
 //! The subjects of a comparison: problems, their sizes, and the forms in which a runtime solves
 //! them.
 
+use std::cell::Cell;
 use std::time::Instant;
 
 /// The runtime that does the work.
@@ -111,12 +112,31 @@ impl Form {
     }
 }
 
-/// Runs `program` once.
+thread_local! {
+    /// Nanoseconds of the part of a program that counts, if it has named one.
+    static MEASURED: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Runs the part of a program that counts: its input is made before, its answer computed after.
+/// Called by the thread that runs the program.
+pub(crate) fn measured<R>(part: impl FnOnce() -> R) -> R {
+    let start = Instant::now();
+    let value = part();
+    MEASURED.set(Some(ns_since(start)));
+    value
+}
+
+/// Runs `program` once; its time is that of its [`measured`] part, or of all without one.
 fn timed(program: impl FnOnce() -> u64) -> Sample {
+    MEASURED.set(None);
     let start = Instant::now();
     let answer = program();
-    let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    Sample { ns, answer }
+    let all = ns_since(start);
+    Sample { ns: MEASURED.take().unwrap_or(all), answer }
+}
+
+pub(crate) fn ns_since(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A computation, with every runtime's form of it.

@@ -41,11 +41,16 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
     Ok(lines)
 }
 
-fn line(name: &str, time: Duration) -> Result<Line, String> {
+/// The processor time of this process in `time`, in nanoseconds.
+pub(crate) fn used_ns(time: Duration) -> Result<u64, String> {
     thread::sleep(IDLE_AFTER);
     let before = processor_ns()?;
     thread::sleep(time);
-    let used = processor_ns()?.saturating_sub(before) as f64;
+    Ok(processor_ns()?.saturating_sub(before))
+}
+
+fn line(name: &str, time: Duration) -> Result<Line, String> {
+    let used = used_ns(time)? as f64;
     Ok(Line::single(
         format!("{name}, {} ms of doing nothing", time.as_millis()),
         "processor time",

@@ -114,20 +114,36 @@ fn until(done: impl Fn() -> bool) {
 /// The median is a steal from the public part; the tail shows the exposures that make more tasks
 /// public.
 fn steals(pool: &Pool, scale: Scale, note: &str) -> Option<Line> {
-    let chains = scale.pick(50, 2);
+    let what = format!("a steal beyond its task{note}");
+    let line = Line::percentiles(what, steal_gaps(pool, scale.pick(50, 2)));
+    line.map(|line| line.at_most("median", 300.0, "at most 300 ns"))
+}
+
+/// The costs of the steals of so many chains.
+pub(crate) fn steal_gaps(pool: &Pool, chains: usize) -> Vec<f64> {
     let stamp = stamp_cost();
     let gaps = (0..chains).flat_map(|_| {
         let stamps: Vec<AtomicU64> = (0..CHAIN).map(|_| AtomicU64::new(0)).collect();
         pool.run(|w| chain(w, &stamps, &stamps));
         gaps(&stamps)
     });
-    let what = format!("a steal beyond its task{note}");
-    let line = Line::percentiles(what, gaps.map(|gap| (gap - stamp).max(0.0)));
-    line.map(|line| line.at_most("median", 300.0, "at most 300 ns"))
+    gaps.map(|gap| (gap - stamp).max(0.0)).collect()
+}
+
+/// So many times from the push of a task to its first instruction on the other worker of `pool`,
+/// which has parked before each push if `is_parked`, while the owner computes.
+pub(crate) fn taken_ns(pool: &Pool, is_parked: bool, count: usize) -> Vec<f64> {
+    let sample = |w: &Worker| {
+        if is_parked {
+            thread::sleep(LONG);
+        }
+        pushed_to_taken(w, Owner::Computes)
+    };
+    pool.run(|w| (0..count).map(|_| sample(w)).collect())
 }
 
 /// Tasks of one victim.
-const CHAIN: usize = 1_000;
+pub(crate) const CHAIN: usize = 1_000;
 
 fn chain(w: &Worker, left: &[AtomicU64], all: &[AtomicU64]) {
     // Relaxed: only the times themselves are read.

@@ -5,19 +5,20 @@
 //! `rivals/*.cpp`, if it has them.
 
 pub(crate) mod fib;
-mod irregular;
-mod loops;
-mod matmul;
-mod nqueens;
-mod regions;
+pub(crate) mod irregular;
+pub(crate) mod loops;
+pub(crate) mod matmul;
+pub(crate) mod nqueens;
+pub(crate) mod regions;
 mod searches;
-mod skynet;
-mod sweeps;
+pub(crate) mod skynet;
+pub(crate) mod sort;
+pub(crate) mod sweeps;
 
 use crate::problem::Problem;
 
 /// Every problem, in the order of the report.
-pub(crate) const ALL: [Problem; 10] = [
+pub(crate) const ALL: [Problem; 11] = [
     fib::PROBLEM,
     nqueens::PROBLEM,
     skynet::PROBLEM,
@@ -26,6 +27,7 @@ pub(crate) const ALL: [Problem; 10] = [
     regions::PROBLEM,
     irregular::PROBLEM,
     sweeps::PROBLEM,
+    sort::PROBLEM,
     searches::BFS,
     searches::SSSP,
 ];

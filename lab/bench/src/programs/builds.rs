@@ -17,9 +17,12 @@ const PROGRAM: &str = "rayon-programs";
 /// loop, which differs between them. So every loop begins at a line.
 const ALIGNED_LOOPS: &str = "-C llvm-args=-align-loops=64";
 
+/// Links everything into the program, so that it runs on any machine.
+pub(crate) const STATIC: &str = "-C target-feature=+crt-static";
+
 /// The provider of what the programs call rayon.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Provider {
+pub(crate) enum Provider {
     Upstream,
     /// Upstream's rayon on the rayon-core in this folder, whose path is absolute.
     Core(PathBuf),
@@ -66,12 +69,12 @@ impl Provider {
 
 /// A program that has been built.
 #[derive(Debug, Clone)]
-pub(super) struct Build {
-    pub(super) program: PathBuf,
+pub(crate) struct Build {
+    pub(crate) program: PathBuf,
     /// Package and origin; the program prints them when it starts.
-    pub(super) greeting: [&'static str; 2],
+    pub(crate) greeting: [&'static str; 2],
     /// The variable that sets the threads of its global pool.
-    pub(super) threads_variable: &'static str,
+    pub(crate) threads_variable: &'static str,
 }
 
 impl Build {
@@ -81,6 +84,11 @@ impl Build {
     ///
     /// One line: cargo failed.
     pub(super) fn of(provider: &Provider) -> Result<Self, String> {
+        Self::linked(provider, None)
+    }
+
+    /// The same, linked statically for `target` if one is given.
+    pub(crate) fn linked(provider: &Provider, target_name: Option<&str>) -> Result<Self, String> {
         let (manifest, folder) = match provider.patch() {
             None => (package().join("Cargo.toml"), target()?.join("upstream")),
             Some(patch) => (patched(&package(), &patch)?, target()?.join(patch.build)),
@@ -94,10 +102,14 @@ impl Build {
         if *provider == Provider::Upstream {
             cargo.arg("--locked");
         }
+        if let Some(name) = target_name {
+            cargo.args(["--target", name]).env("RUSTFLAGS", format!("{ALIGNED_LOOPS} {STATIC}"));
+        }
         let status = cargo.status().map_err(|error| format!("cannot start cargo: {error}"))?;
         if !status.success() {
             return Err(format!("{} does not build ({status})", manifest.display()));
         }
+        let folder = target_name.map_or(folder.clone(), |name| folder.join(name));
         let program =
             folder.join("release").join(format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX));
         Ok(Self {

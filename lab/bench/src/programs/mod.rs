@@ -18,15 +18,15 @@
 //! | [`instructions`] | instructions, which repeat |
 //! | [`load`] | other work for the machine |
 
-mod builds;
+pub(crate) mod builds;
 #[path = "../../rayon/src/catalogue.rs"]
-mod catalogue;
+pub(crate) mod catalogue;
 mod instructions;
 mod load;
 mod options;
 mod output;
 mod rounds;
-mod server;
+pub(crate) mod server;
 mod verdicts;
 
 pub(crate) use options::Options;

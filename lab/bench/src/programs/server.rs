@@ -5,13 +5,11 @@
 //! request starts another one.
 
 use super::builds::Build;
+use crate::runtimes::lines::Process;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::process::Command;
 use std::time::Duration;
 
 /// A program that takes longer than this to reply hangs.
@@ -19,19 +17,19 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// The times of one run, and its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct Sample {
-    pub(super) wall_ns: u64,
-    pub(super) cpu_ns: u64,
-    pub(super) answer: u64,
+pub(crate) struct Sample {
+    pub(crate) wall_ns: u64,
+    pub(crate) cpu_ns: u64,
+    pub(crate) answer: u64,
 }
 
 /// A request to a server.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Request {
-    pub(super) verb: &'static str,
-    pub(super) name: &'static str,
-    pub(super) tiny: bool,
-    pub(super) repeats: u32,
+pub(crate) struct Request {
+    pub(crate) verb: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) tiny: bool,
+    pub(crate) repeats: u32,
 }
 
 impl fmt::Display for Request {
@@ -43,7 +41,7 @@ impl fmt::Display for Request {
 
 /// A server, with what it takes to start it again.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(crate) struct Server {
     build: Build,
     threads: usize,
     process: Option<Process>,
@@ -56,8 +54,8 @@ impl Server {
     ///
     /// One line: it does not start, or it runs on another package or with other threads than it
     /// should.
-    pub(super) fn start(build: &Build, threads: usize) -> Result<Self, String> {
-        let process = Process::start(build, threads)?;
+    pub(crate) fn start(build: &Build, threads: usize) -> Result<Self, String> {
+        let process = start(build, threads)?;
         Ok(Self { build: build.clone(), threads, process: Some(process) })
     }
 
@@ -71,14 +69,14 @@ impl Server {
     /// # Errors
     ///
     /// One line: a wrong result, a crash, or no reply within a minute.
-    pub(super) fn ask(&mut self, request: Request) -> Result<Sample, String> {
+    pub(crate) fn ask(&mut self, request: Request) -> Result<Sample, String> {
         let process = match self.process.take() {
             Some(process) => process,
-            None => Process::start(&self.build, self.threads)?,
+            None => start(&self.build, self.threads)?,
         };
         // A process that failed is dropped, and so killed.
         let process = self.process.insert(process);
-        let reply = process.ask(&request.to_string());
+        let reply = process.ask(&request.to_string(), LIMIT);
         let sample = reply.and_then(|reply| parse(&reply));
         if sample.is_err() {
             self.process = None;
@@ -87,87 +85,31 @@ impl Server {
     }
 }
 
-/// A running process. Dropping it ends it.
-#[derive(Debug)]
-struct Process {
-    child: Child,
-    input: ChildStdin,
-    lines: Receiver<String>,
-}
-
-impl Process {
-    fn start(build: &Build, threads: usize) -> Result<Self, String> {
-        let mut command = Command::new(&build.program);
-        // Environment variables of Sinew would change one side only.
-        remove_settings(&mut command, std::env::vars_os().map(|(name, _)| name));
-        let mut child = command
-            .env(build.threads_variable, threads.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("cannot start {}: {error}", build.program.display()))?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let (input, output) = input.zip(output).ok_or("a server without input or output")?;
-        let mut process = Self { child, input, lines: lines_of(output) };
-        let greeting = process.line()?;
-        if suits(&greeting, build.greeting, threads) {
-            return Ok(process);
-        }
-        let (program, [package, origin]) = (build.program.display(), build.greeting);
-        Err(format!(
-            "{program} should be on {package} of the {origin} with {threads} threads, and says \
-             {greeting:?}"
-        ))
+/// Starts a server, and reads its greeting.
+fn start(build: &Build, threads: usize) -> Result<Process, String> {
+    let mut command = Command::new(&build.program);
+    // Environment variables of Sinew would change one side only.
+    remove_settings(&mut command, std::env::vars_os().map(|(name, _)| name));
+    command.env(build.threads_variable, threads.to_string());
+    let mut process = Process::start(&mut command)?;
+    let greeting = process.line(LIMIT)?;
+    if suits(&greeting, build.greeting, threads) {
+        return Ok(process);
     }
-
-    fn ask(&mut self, line: &str) -> Result<String, String> {
-        let sent = writeln!(self.input, "{line}").and_then(|()| self.input.flush());
-        sent.map_err(|error| format!("the process is gone: {error}"))?;
-        self.line()
-    }
-
-    fn line(&mut self) -> Result<String, String> {
-        self.lines.recv_timeout(LIMIT).map_err(|error| match error {
-            RecvTimeoutError::Timeout => {
-                format!("hangs: no answer within {} s", LIMIT.as_secs())
-            }
-            RecvTimeoutError::Disconnected => match self.child.wait() {
-                Ok(status) => format!("crashed: {status}"),
-                Err(error) => format!("crashed: {error}"),
-            },
-        })
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Errors here mean that it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    let (program, [package, origin]) = (build.program.display(), build.greeting);
+    Err(format!(
+        "{program} should be on {package} of the {origin} with {threads} threads, and says \
+         {greeting:?}"
+    ))
 }
 
 /// Takes away from what `command` starts those of the variables `names` that are settings of thread
 /// pools.
-pub(super) fn remove_settings(command: &mut Command, names: impl Iterator<Item = OsString>) {
+pub(crate) fn remove_settings(command: &mut Command, names: impl Iterator<Item = OsString>) {
     let is_setting = |name: &OsString| {
         name.to_str().is_some_and(|name| name.starts_with("SINEW_") || name.starts_with("RAYON_"))
     };
     names.filter(is_setting).for_each(|name| _ = command.env_remove(name));
-}
-
-/// The lines of `output` as they come. Read by a thread, since a pipe cannot be waited for with a
-/// limit.
-fn lines_of(output: ChildStdout) -> Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
 }
 
 /// Whether a server's first line names the package, its origin and the threads that it should have.

@@ -16,6 +16,7 @@
 pub(crate) mod chili;
 #[cfg(feature = "fork-union")]
 pub(crate) mod fork_union;
+pub(crate) mod lines;
 pub(crate) mod process;
 pub(crate) mod rayon;
 pub(crate) mod sinew;

@@ -58,11 +58,11 @@ impl Rival {
     ///
     /// One line: no compiler, or what it is missing.
     pub(crate) fn start(runtime: Runtime) -> Result<Self, String> {
-        let recipe = recipe(runtime).ok_or("it does not run in a process of its own")?;
+        let recipe = recipe(runtime).ok_or(NO_PROCESS)?;
         let folder =
             tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
         let program = folder.path().join(recipe.name);
-        compile(&recipe, folder.path(), &program)?;
+        compile(&recipe, folder.path(), &program, &[])?;
         // The folder goes now; a running program keeps its file.
         let process = Spoken::start(recipe.name, &mut Command::new(&program))?;
         Ok(Self { runtime, name: recipe.name, process })
@@ -91,7 +91,23 @@ fn parse(reply: &str) -> Option<Sample> {
     Some(Sample { ns: ns.parse().ok()?, answer: answer.parse().ok()? })
 }
 
-fn compile(recipe: &Recipe, folder: &Path, program: &Path) -> Result<(), String> {
+const NO_PROCESS: &str = "it does not run in a process of its own";
+
+/// Compiles the rival that `runtime` names to `program`, with these flags.
+///
+/// # Errors
+///
+/// As [`Rival::start`].
+pub(crate) fn build(
+    runtime: Runtime,
+    folder: &Path,
+    program: &Path,
+    flags: &[&str],
+) -> Result<(), String> {
+    compile(&recipe(runtime).ok_or(NO_PROCESS)?, folder, program, flags)
+}
+
+fn compile(recipe: &Recipe, folder: &Path, program: &Path, flags: &[&str]) -> Result<(), String> {
     let source = folder.join(format!("{}.cpp", recipe.name));
     for (path, text) in [(&source, recipe.source), (&folder.join("rival.hpp"), COMMON)] {
         fs::write(path, text)
@@ -101,6 +117,7 @@ fn compile(recipe: &Recipe, folder: &Path, program: &Path) -> Result<(), String>
         .args(["-std=c++17", "-O3", "-o"])
         .args([program, &source])
         .args(recipe.flags)
+        .args(flags)
         .output()
         .map_err(|error| format!("no C++ compiler (c++): {error}"))?;
     if output.status.success() {
@@ -128,7 +145,7 @@ mod tests {
     fn a_source_that_does_not_compile_is_one_line_of_reason() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let recipe = Recipe { name: "broken", source: "int main( {", flags: &[] };
-        let why = compile(&recipe, folder.path(), &folder.path().join("broken")).unwrap_err();
+        let why = compile(&recipe, folder.path(), &folder.path().join("broken"), &[]).unwrap_err();
         assert!(!why.contains('\n') && why.contains("c++"), "{why}");
     }
 }

@@ -28,14 +28,14 @@ impl fmt::Display for Size {
 
 /// An application with its input.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Input {
-    pub(super) app: &'static str,
+pub(crate) struct Input {
+    pub(crate) app: &'static str,
     /// As the application takes it.
-    pub(super) size: &'static str,
+    pub(crate) size: &'static str,
     /// Seconds of the suite's own program on one and two threads, with TinySTM in C, as they were
     /// once measured on a machine of two such cores. Only to have an idea: it was another run, on
     /// another day.
-    pub(super) suite_s: Option<[f64; 2]>,
+    pub(crate) suite_s: Option<[f64; 2]>,
 }
 
 /// An application, its sizes in the order of [`Size`], and the suite's seconds at the last of them.

@@ -14,10 +14,10 @@
 //! | [`output`] | the table |
 
 mod figures;
-mod inputs;
+pub(crate) mod inputs;
 mod options;
 mod output;
-mod rounds;
+pub(crate) mod rounds;
 
 pub(crate) use options::Options;
 

@@ -8,7 +8,7 @@ use sinew_apps::{Problem, Record, Recorded, Run};
 
 /// The version to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) enum Version {
+pub(crate) enum Version {
     Serial,
     ByHand,
     /// The same once more: what is noise here?
@@ -22,15 +22,15 @@ pub(super) const PARALLEL: [Version; 4] =
     [Version::ByHand, Version::Again, Version::Worklist, Version::Tuned];
 
 impl Version {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         ["serial", "by hand", "by hand again", "worklist", "tuned"][self as usize]
     }
 }
 
 /// The times of one run.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Sample {
-    pub(super) wall_s: f64,
+pub(crate) struct Sample {
+    pub(crate) wall_s: f64,
     /// Sum over all threads.
     pub(super) processor_s: Option<f64>,
     pub(super) abort_ratio: f64,
@@ -56,7 +56,8 @@ pub(super) struct Rounds {
 }
 
 /// An application, prepared for all versions, and the pools for them.
-struct Bench {
+#[allow(missing_debug_implementations, reason = "a problem has none")]
+pub(crate) struct Bench {
     app: &'static str,
     listed: Box<dyn Problem>,
     by_hand: Box<dyn Problem>,
@@ -107,7 +108,7 @@ impl Rounds {
 }
 
 impl Bench {
-    fn prepare(input: &Input, threads: &[usize]) -> Result<Self, String> {
+    pub(crate) fn prepare(input: &Input, threads: &[usize]) -> Result<Self, String> {
         let app = sinew_apps::find(input.app).ok_or("no such application")?;
         let options = sinew_apps::Options {
             size: input.size.parse().unwrap_or_default(),
@@ -130,6 +131,16 @@ impl Bench {
     /// Runs a version once, and checks its result.
     fn measure(&self, version: Version, threads: usize) -> Result<Sample, String> {
         let pool = self.pools.iter().find(|(other, _)| *other == threads).map(|(_, pool)| pool);
+        self.measure_on(version, pool, threads)
+    }
+
+    /// The same on this pool.
+    pub(crate) fn measure_on(
+        &self,
+        version: Version,
+        pool: Option<&Pool>,
+        threads: usize,
+    ) -> Result<Sample, String> {
         let settings = Settings::baseline(threads).stealing(true);
         self.record.retune(match version {
             Version::Worklist => Some(Tuning::Fixed(settings)),
@@ -151,7 +162,7 @@ impl Bench {
 }
 
 /// All threads pinned, as the worklist's mapping has them.
-fn pool(threads: usize) -> Result<Pool, String> {
+pub(crate) fn pool(threads: usize) -> Result<Pool, String> {
     let mapping = mapping_for(sinew_topology::Machine::host());
     let builder = Pool::builder().threads(threads).mapping(mapping).external_slot(false);
     builder.build().map_err(|error| error.to_string())

@@ -3,7 +3,6 @@
 
 use super::access::SEQUENTIAL as ACCESS_ALONE;
 use super::metrics::{WITH, WITHOUT};
-use super::pairs::simulated::SIMULATED;
 use super::performance::{OPENMP, OURS, SEQUENTIAL};
 use super::schedules::{CHUNKS, INDIVIDUAL, STATIC, SWITCHED};
 use super::sharing::{Manner, TIMES};

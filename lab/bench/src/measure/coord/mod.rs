@@ -86,8 +86,23 @@ fn compare(scale: Scale, count: usize, start: Start, place: &Path) -> Result<Vec
     Ok(anarchic.into_iter().chain(with_bars).collect())
 }
 
+/// The time of `count` programs of so many loops that begin together, with a table in `place` or
+/// without.
+pub(crate) fn together(
+    loops: usize,
+    count: usize,
+    place: Option<&Path>,
+) -> Result<Duration, String> {
+    let programs =
+        (0..count).map(|_| Program::start(loops, place)).collect::<Result<Vec<_>, _>>()?;
+    let began = std::time::Instant::now();
+    let running = programs.into_iter().map(Program::go).collect::<Result<Vec<_>, _>>()?;
+    running.into_iter().try_for_each(|program| program.finish().map(drop))?;
+    Ok(began.elapsed())
+}
+
 /// The time of one program on the whole machine.
-fn alone(loops: usize) -> Result<Duration, String> {
+pub(crate) fn alone(loops: usize) -> Result<Duration, String> {
     Program::start(loops, None)?.go()?.finish()
 }
 

@@ -35,7 +35,7 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
             [(Kind::Threads, "threads"), (Kind::Schedule, "schedule"), (Kind::Mapping, "mapping")]
         {
             for (caller, by) in [(Caller::Outside, ""), (Caller::Body, " by a body")] {
-                let delays = delays(&pool, scale, grain_ns, kind, caller);
+                let delays = delays(&pool, scale.pick(10_000, 5), grain_ns, kind, caller);
                 lines.extend(verdict(
                     format!("{what} changed{by}, items of {grain}"),
                     delays,
@@ -45,6 +45,12 @@ pub(super) fn run(scale: Scale) -> Result<Vec<Line>, String> {
         }
     }
     Ok(lines)
+}
+
+/// So many delays of a change of the number of threads, made by bodies of 10 µs on a pool of at
+/// least two workers.
+pub(crate) fn of_threads(pool: &Pool, wanted: usize) -> Vec<f64> {
+    delays(pool, wanted, 10_000, Kind::Threads, Caller::Body)
 }
 
 /// All percentiles, and the median on a line of its own, as there is a bar for it too.
@@ -225,9 +231,9 @@ fn is_first(word: &AtomicU64, seen: u64, next: u64) -> bool {
 }
 
 /// The time from the call to the first item under the new setting.
-fn delays(pool: &Pool, scale: Scale, grain_ns: u64, kind: Kind, caller: Caller) -> Vec<f64> {
+fn delays(pool: &Pool, wanted: usize, grain_ns: u64, kind: Kind, caller: Caller) -> Vec<f64> {
     let control = Control::new();
-    let changes = Changes::new(&control, kind, caller, pool.max_threads(), scale.pick(10_000, 5));
+    let changes = Changes::new(&control, kind, caller, pool.max_threads(), wanted);
     thread::scope(|s| {
         if caller == Caller::Outside {
             s.spawn(|| changes.make_all());

@@ -7,7 +7,7 @@
 //! | `costs` | an unused control, metrics of each thread, a schedule that is switched in time: beside the same without |
 
 mod costs;
-mod delays;
+pub(crate) mod delays;
 
 use super::line::Line;
 use crate::problem::Scale;

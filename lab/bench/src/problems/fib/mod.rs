@@ -62,7 +62,7 @@ fn cases(scale: Scale) -> Vec<Case> {
     vec![sized(scale.pick("fib 34", "fib 16"), scale.pick(34, 16))]
 }
 
-fn sized(label: &'static str, size: u64) -> Case {
+pub(crate) fn sized(label: &'static str, size: u64) -> Case {
     // One join for every call with an argument of at least 2: fib(n + 1) - 1 of them.
     Case {
         label,

@@ -1,13 +1,13 @@
 //! matmul on chili.
 
 use super::{Matrices, Rows};
-use crate::problem::Form;
+use crate::problem::{Form, measured};
 use crate::runtimes::chili::{self, Scope};
 
 pub(super) fn form() -> Form {
     chili::form("chili", |pool, case| {
         let mut matrices = Matrices::new(case);
-        multiply(&mut pool.scope(), matrices.rows());
+        measured(|| multiply(&mut pool.scope(), matrices.rows()));
         matrices.sum()
     })
 }

@@ -1,7 +1,7 @@
 //! matmul on fork_union: a flat loop over the rows.
 
 use super::{Matrices, multiply_row};
-use crate::problem::Form;
+use crate::problem::{Form, measured};
 use crate::runtimes::fork_union;
 use std::sync::Mutex;
 
@@ -13,11 +13,11 @@ pub(super) fn form() -> Form {
         // cost is negligible beside a row's work.
         let rows: Vec<_> = matrices.c.chunks_mut(n).map(Mutex::new).collect();
         let (a, b) = (&matrices.a, &matrices.b);
-        drop(pool.for_n(n, |prong| {
-            let i = prong.task_index;
+        let multiply = |i: usize| {
             let mut row = rows[i].lock().expect("no row panics");
             multiply_row(&a[i * n..(i + 1) * n], b, &mut row);
-        }));
+        };
+        measured(|| drop(pool.for_n(n, |prong| multiply(prong.task_index))));
         drop(rows);
         matrices.sum()
     })

@@ -37,7 +37,7 @@ fn cases(scale: Scale) -> Vec<Case> {
     vec![sized(scale.pick("384 × 384", "32 × 32"), scale.pick(384, 32))]
 }
 
-fn sized(label: &'static str, size: u64) -> Case {
+pub(crate) fn sized(label: &'static str, size: u64) -> Case {
     Case { label, size, kind: 0, repeats: 1, operations: 1 }
 }
 

@@ -1,13 +1,13 @@
 //! matmul on rayon.
 
 use super::{Matrices, Rows};
-use crate::problem::Form;
+use crate::problem::{Form, measured};
 use crate::runtimes::rayon;
 
 pub(super) fn form() -> Form {
     rayon::form("rayon", |pool, case| {
         let mut matrices = Matrices::new(case);
-        pool.install(|| multiply(matrices.rows()));
+        measured(|| pool.install(|| multiply(matrices.rows())));
         matrices.sum()
     })
 }

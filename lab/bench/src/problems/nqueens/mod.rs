@@ -32,7 +32,7 @@ fn cases(scale: Scale) -> Vec<Case> {
     vec![sized(scale.pick("nqueens 11", "nqueens 7"), scale.pick(11, 7))]
 }
 
-fn sized(label: &'static str, size: u64) -> Case {
+pub(crate) fn sized(label: &'static str, size: u64) -> Case {
     Case { label, size, kind: 0, repeats: 1, operations: 1 }
 }
 

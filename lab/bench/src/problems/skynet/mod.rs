@@ -31,7 +31,7 @@ fn cases(scale: Scale) -> Vec<Case> {
     vec![sized(scale.pick("10^6 leaves", "10^3 leaves"), scale.pick(6, 3))]
 }
 
-fn sized(label: &'static str, size: u64) -> Case {
+pub(crate) fn sized(label: &'static str, size: u64) -> Case {
     Case { label, size, kind: 0, repeats: 1, operations: leaves(size) }
 }
 

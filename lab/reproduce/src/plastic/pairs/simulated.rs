@@ -65,7 +65,7 @@ const CORES: u32 = 3;
 /// For the first and the second program of a pair: its speed beside the other one over that alone,
 /// measured here; its speed on one socket over that on sockets of their own, simulated.
 const MEASURED: [&str; 2] = ["first_beside_over_alone", "second_beside_over_alone"];
-pub(in crate::plastic) const SIMULATED: [&str; 2] = ["first_one_over_own", "second_one_over_own"];
+const SIMULATED: [&str; 2] = ["first_one_over_own", "second_one_over_own"];
 
 fn pairs() -> impl Iterator<Item = Group> {
     groups().into_iter().filter(|group| group.len() == 2)
