@@ -276,10 +276,11 @@ impl View<'_> {
             "units of {} ns on {} variables, of which {misses} % are misses",
             point.unit, point.variables
         );
-        Some(format!(
-            "on {machine} at {pay} of {} points, at most by {most:.0} % ({at})",
-            all.len()
-        ))
+        let many = all.len();
+        Some(match pay {
+            0 => format!("on {machine} at none of {many} points"),
+            _ => format!("on {machine} at {pay} of {many} points, at most by {most:.0} % ({at})"),
+        })
     }
 
     /// The gain over the variables, a line for each share of misses.
@@ -364,5 +365,9 @@ mod tests {
         let row = table.shown(&["uma16", "3000", "16"]);
         assert_eq!(row[3..], ["25", "84", "2", "2", "2", "3", "50"]);
         assert!(words.contains("on uma16 at 1 of 1 points, at most by 50 %"), "{words}");
+        let slower = Results::of([at(none, 2, 2.0), at(some, 2, 1.9)]);
+        let parts = experiment().report(&slower, &Setting::new(Scale::Quick, 2));
+        let [_, Part::Words(words), ..] = &parts[..] else { panic!("{parts:?}") };
+        assert!(words.contains("on uma16 at none of 1 points."), "{words}");
     }
 }
