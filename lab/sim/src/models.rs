@@ -71,7 +71,7 @@ pub fn tilepro64() -> Costs {
     }
 }
 
-/// What a helper thread does for its worker.
+/// The help of a helper thread to its worker.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Help {
     /// Time of a cache line from the worker to the helper and back.
@@ -80,10 +80,11 @@ pub struct Help {
     pub hidden: f64,
 }
 
-/// A helper on a core with which its worker shares a cache. Measured in `docs/results/helpers.txt`
-/// by the example `helpers` on two cores that share their last cache at times: units of 3,014 ns on
-/// an array beyond that cache, of 485 ns on one of 16 MB within it; with a helper the former take
-/// 1,976 ns. A line takes 48 ns there and back. Hence it hides 1,038 + 48 of 2,529 ns of misses.
+/// A helper on a core with which its worker shares a cache. The example `helpers` measured it
+/// (`docs/results/helpers.txt`) on two cores that share their last cache at times. A unit takes
+/// 3,014 ns on an array beyond that cache and 485 ns on one of 16 MB within it. With a helper the
+/// former takes 1,976 ns. A line takes 48 ns there and back. Hence the helper hides 1,038 + 48 of
+/// 2,529 ns of misses.
 pub const NEAR: Help = Help { line: Duration::ns(48), hidden: 0.43 };
 
 /// A helper on a core with which its worker shares no cache. Measured in the same file while a line
@@ -91,7 +92,7 @@ pub const NEAR: Help = Help { line: Duration::ns(48), hidden: 0.43 };
 /// and from 423 to 803. So it hides nothing.
 pub const FAR_AWAY: Help = Help { line: Duration::ns(360), hidden: 0.0 };
 
-/// What a helper on one PU does for a worker on another. A helper on the worker's own core is as
+/// The help of a helper on one PU to a worker on another. A helper on the worker's own core is as
 /// near as one that shares a cache: that the two share the core's units is not in the model.
 pub fn help(machine: &Machine, worker: PuId, helper: PuId) -> Help {
     let shares = |level| {

@@ -30,9 +30,8 @@ const ABOUT: About = About {
         Caveat {
             unless: Need::Nothing,
             words: "What a helper hides and costs was measured on two cores of another machine, by \
-                one program: 43 % of the misses of a shared cache, and 48 ns for each unit; without \
-                a shared cache nothing, and 360 ns. A helper that hides all misses would gain more \
-                than twice as much.",
+                one program: 43 % of the misses of a shared cache, and 48 ns for each unit; \
+                without a shared cache nothing, and 360 ns. Another program's helper hid more.",
         },
         Caveat {
             unless: Need::Nothing,
@@ -64,7 +63,7 @@ const ALONE: &str = "none";
 const MANY: u64 = 10_000;
 const FEW: u64 = 1_000;
 
-/// What is run at a scale.
+/// The points and runs of a scale.
 struct Plan {
     units: &'static [u32],
     variables: &'static [u32],
@@ -159,7 +158,7 @@ fn list(cores: usize, settings: Settings) -> Worklist {
     Worklist::new(cores, Tuning::Fixed(settings.stealing(true)))
 }
 
-/// What helpers do for so many workers that are spread over the machine; the least of any.
+/// The least help of any helper, of so many workers that are spread over the machine.
 fn help(machine: &Machine, workers: usize) -> Result<Help, Failure> {
     let places = place(machine, &machine.cpus(), &Mapping::Scatter, workers);
     let workers = places.map_err(Failure::impossible)?;
