@@ -3,8 +3,8 @@
 //!
 //! Units take as long as on one worker of this machine, by the shortest of some runs. The number of
 //! variables that they share is the one under which the simulator has as many aborts on two workers
-//! as two workers have here, in the median run: other programs on the machine make single runs
-//! longer, and their aborts too few or too many.
+//! as two workers have here, in the median run. For other programs on the machine make single runs
+//! longer, and change their aborts.
 
 use std::rc::Rc;
 
