@@ -7,7 +7,7 @@
 //! are quadrants, or one is empty.
 
 /// Rows and columns of a dense block.
-pub(crate) const SIDE: usize = 8;
+pub(crate) const SIDE: usize = 4;
 
 /// A dense block, row by row.
 pub(crate) type Block = [[f64; SIDE]; SIDE];

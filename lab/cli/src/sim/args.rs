@@ -86,9 +86,10 @@ pub(crate) struct SimArgs {
     /// of work while 2, 3 and more workers on one memory work), factors (of attempt, steal and
     /// sample, by distance). More lists by distance: refill (extra time of a stolen task), far
     /// (slow-down of work on data of other packages). Loops: attempt (a claim), steal. Worklists:
-    /// access, look, transaction, abort, wake. Programs: move_cost, delay, period. Domains: spawn,
-    /// take, far=1.5,3 (slow-down by distance), readers (tasks that a memory serves at full speed,
-    /// or none), bound (most pending tasks, or none)
+    /// access, look, transaction, abort, wake, exchange (a cache line to a helper and back).
+    /// Programs: move_cost, delay, period. Domains: spawn, take, far=1.5,3 (slow-down by distance),
+    /// readers (tasks that a memory serves at full speed, or none), bound (most pending tasks, or
+    /// none)
     #[arg(long = "cost", value_name = "NAME=VALUE", value_parser = price)]
     pub(crate) costs: Vec<(String, Price)>,
     /// A file with all costs, as written by --calibrate

@@ -21,5 +21,5 @@ mod subject;
 pub(crate) use character::Characters;
 pub(crate) use conditions::Conditions;
 pub(crate) use profile::profiled;
-pub(crate) use recorded::{record, scaled, simulate};
+pub(crate) use recorded::{even, record, scaled, simulate};
 pub(crate) use subject::Subject;

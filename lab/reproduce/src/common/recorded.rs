@@ -53,9 +53,20 @@ fn shorter(least: Graph, next: &Graph) -> Graph {
 
 /// The graph with all work multiplied by `factor`.
 pub(crate) fn scaled(graph: &Graph, factor: f64) -> Graph {
-    let times = |work: u64| (work as f64 * factor) as u64;
+    with_work(graph, |work| (work as f64 * factor) as u64)
+}
+
+/// The graph with each stretch of work as long as their mean.
+pub(crate) fn even(graph: &Graph) -> Graph {
+    let tokens = graph.calls().iter().flat_map(|call| call.tokens());
+    let stretches = tokens.filter(|token| matches!(token, Token::Work(_))).count() as u64;
+    let mean = graph.work() / stretches.max(1);
+    with_work(graph, |_| mean)
+}
+
+fn with_work(graph: &Graph, change: impl Fn(u64) -> u64) -> Graph {
     let token = |token: &Token| match *token {
-        Token::Work(work) => Token::Work(times(work)),
+        Token::Work(work) => Token::Work(change(work)),
         other => other,
     };
     let call = |call: &Call| Call::new(0, call.tokens().iter().map(token).collect());
@@ -77,7 +88,7 @@ mod tests {
     use super::*;
 
     /// Catches: a recording of the gathering of the workers, or of half of the run; work that is
-    /// not scaled.
+    /// not scaled, or not evened out.
     #[test]
     fn a_run_is_recorded_with_all_of_its_tasks_for_more_workers_than_there_are() {
         let subject = Subject::prepare("stress", "5x3", None).unwrap();
@@ -89,6 +100,8 @@ mod tests {
         assert_eq!(forks(&graph), 3 * 31);
         let tenfold = scaled(&graph, 10.0);
         assert_eq!((forks(&tenfold), tenfold.work()), (3 * 31, 10 * graph.work()));
+        let even: Graph = "sinew graph 1\n0: 5(1|12)6\nend 1\n".parse().unwrap();
+        assert_eq!(super::even(&even).to_string(), "sinew graph 1\n0: 6(6|6)6\nend 1\n");
         let report = simulate(&Recorded::new(&tenfold), Setup::new(8)).unwrap();
         assert_eq!(report.work, tenfold.work());
         assert!(report.is_whole && report.counts.steals > 0, "{report:?}");

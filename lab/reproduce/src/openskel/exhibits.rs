@@ -6,7 +6,7 @@ use super::comparison::Comparison;
 use super::oracle::{picked, played};
 use super::search::{BASELINE as FIXED_BASELINE, TUNED};
 use super::single::{BASELINE, HELPERS, OPTIMISATIONS};
-use super::{PUBLICATION, locking, places, simulated, thresholds, versions};
+use super::{PUBLICATION, helped, locking, places, simulated, thresholds, versions};
 use crate::common::machines::labels;
 use crate::exhibit::{Claim, Exhibit, Exhibits, NO_GAIN, Repeat, Said, means, over};
 use crate::experiment::Need;
@@ -113,7 +113,12 @@ fn of_optimisations(all: &mut Exhibits) {
         });
         let here = here.needs(Need::Workers(16));
         let by = match optimisation {
-            HELPERS => vec![here],
+            HELPERS => {
+                vec![
+                    Repeat::simulated("openskel-helpers-machine", "UMA16", simulated_helpers),
+                    here,
+                ]
+            }
             _ => vec![
                 on_machines(move |results, setting| {
                     simulated_alone(results, setting, optimisation)
@@ -377,6 +382,12 @@ fn simulated_alone(results: &Results, setting: &Setting, optimisation: &str) -> 
         })
     };
     ["uma16", "numa32"].into_iter().flat_map(on).collect()
+}
+
+fn simulated_helpers(results: &Results, _: &Setting) -> Vec<Claim> {
+    let [without, with] = helped::without_and_with();
+    let what = "8 workers with helpers over 16 without, most conflicts and misses";
+    vec![Claim::gain(what, Said::More, &over(results, &without, &with, "time_s"))]
 }
 
 fn simulated_mapping(results: &Results, setting: &Setting) -> Vec<Claim> {

@@ -8,6 +8,7 @@
 //! | `comparison` | versions of applications compared with one of them |
 //! | `versions` | Figures 4.2 and 4.3, Tables 4.2 and 4.3: the worklist against transactions by hand |
 //! | `simulated` | Figures of chapters 4 to 7 on the publication's machines, simulated |
+//! | `helped` | Figure 5.6 there, simulated: helper threads or more workers |
 //! | `single` | Figures 5.3 to 5.8: each optimisation alone |
 //! | `locking` | section 4.1: the same with locks that are taken at the commit |
 //! | `search`, `oracle` | the best fixed settings, also by themselves |
@@ -29,6 +30,7 @@ mod comparison;
 mod ended;
 mod exhibits;
 mod footprint;
+mod helped;
 mod locking;
 mod oracle;
 mod path;
@@ -60,6 +62,7 @@ pub(crate) fn experiments() -> Vec<Experiment> {
     let all = [
         versions::experiment(),
         simulated::experiment(),
+        helped::experiment(),
         single::experiment(),
         locking::experiment(),
         combined::experiment(),

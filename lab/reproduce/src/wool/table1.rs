@@ -32,9 +32,9 @@ const ABOUT: About = About {
         INTERRUPTIONS,
         Caveat {
             unless: Need::Nothing,
-            words: "cholesky works on blocks of 8 x 8 here and on single elements there; multisort \
-                goes over to serial code at other lengths: their tasks are larger and their \
-                parallelism is smaller.",
+            words: "multisort goes over to serial code at other lengths here: its tasks are larger \
+                and its parallelism is smaller. cholesky makes about a third as many tasks as \
+                there.",
         },
     ],
     repeat: [1, 5, 5],

@@ -41,8 +41,9 @@ impl Attempt {
 impl Run<'_> {
     /// Begins the transaction of the current units after `delay`.
     pub(super) fn attempt(&mut self, me: usize, delay: Time) {
-        let factor = if self.is_helped(me) { self.mix.helped(self.settings.lifespan) } else { 1.0 };
-        let frame = self.draw(me, self.setup.transaction);
+        let is_helped = self.is_helped(me);
+        let factor = if is_helped { self.mix.helped(self.settings.lifespan) } else { 1.0 };
+        let frame = self.draw(me, self.setup.transaction) + self.exchange(me, is_helped);
         if self.workers[me].in_vain >= MOST_FAILURES && self.token.is_none() {
             self.token = Some(me);
             self.counters.tokens += 1;
@@ -60,6 +61,15 @@ impl Run<'_> {
         attempt.work = crate::costs::times(work, factor * worker.slowness);
         let due = attempt.due();
         self.at(me, State::Attempts, due);
+    }
+
+    /// The time that the lines of the current units take to the worker's helper and back.
+    fn exchange(&mut self, me: usize, is_helped: bool) -> Time {
+        if !is_helped {
+            return 0;
+        }
+        let lines = u64::from(self.mix.lines) * self.workers[me].current.len() as u64;
+        self.draw(me, self.setup.exchange) * lines
     }
 
     /// Executes the next access or the commit.

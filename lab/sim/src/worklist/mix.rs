@@ -41,6 +41,9 @@ pub struct Mix {
     /// A helper that prefetches more words than this evicts what its worker needs, and costs the
     /// time that it would have saved.
     pub cache: u32,
+    /// Number of cache lines that go from a worker to its helper and back for each unit: at least
+    /// the one that names the next unit. Lines that one writes and the other reads are others.
+    pub lines: u32,
     /// Seed of all units.
     pub seed: u64,
 }
@@ -73,6 +76,7 @@ impl Mix {
             memory: 0.0,
             words: 100,
             cache: 1_000,
+            lines: 1,
             seed: 0,
         }
     }
@@ -161,7 +165,7 @@ impl fmt::Display for MixError {
             f,
             "`{}` does not describe units: write \
              units=10000,reads=10,writes=2,variables=65536,skew=1,adds=0,memory=0,words=100,\
-             cache=1000, or some of these",
+             cache=1000,lines=1, or some of these",
             self.0
         )
     }
@@ -199,6 +203,7 @@ fn set(mix: &mut Mix, part: &str) -> Option<()> {
         "memory" => mix.memory = value.parse().ok()?,
         "words" => mix.words = value.parse().ok()?,
         "cache" => mix.cache = value.parse().ok()?,
+        "lines" => mix.lines = value.parse().ok()?,
         _ => return None,
     }
     Some(())

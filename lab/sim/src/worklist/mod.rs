@@ -29,8 +29,8 @@
 //!
 //! # Not handled
 //!
-//! Pages and mappings. Helpers use no core: they make their worker faster or slower, as
-//! [`Mix::memory`] says.
+//! Pages and mappings. A helper has a core, but no steps of its own: it makes its worker's units
+//! shorter or longer, as [`Mix::memory`] says, and each attempt longer by [`Worklist::exchange`].
 
 mod attempt;
 mod counters;
@@ -82,6 +82,8 @@ pub struct Worklist {
     pub abort: Duration,
     /// Time from the addition of units to the first step of a woken worker.
     pub wake: Duration,
+    /// Time of a cache line from a worker to its helper and back; of [`Mix::lines`] a unit.
+    pub exchange: Duration,
     /// Faults in any order.
     pub faults: Vec<Fault>,
     /// Random seed; the same seed gives the same run.
@@ -126,7 +128,7 @@ impl WorklistReport {
     }
 }
 
-set_by_name!(Worklist: Duration; access, look, transaction, abort, wake);
+set_by_name!(Worklist: Duration; access, look, transaction, abort, wake, exchange);
 
 impl Worklist {
     /// `cores` cores with these settings, and costs close to the library's on a present-day server.
@@ -139,6 +141,7 @@ impl Worklist {
             transaction: Duration::ns(20),
             abort: Duration::ns(100),
             wake: Duration::ns(5_000),
+            exchange: crate::models::NEAR.line,
             faults: Vec::new(),
             seed: 0,
         }
@@ -148,7 +151,15 @@ impl Worklist {
     #[must_use]
     pub fn free(self) -> Self {
         let zero = Duration::ZERO;
-        Self { access: zero, look: zero, transaction: zero, abort: zero, wake: zero, ..self }
+        Self {
+            access: zero,
+            look: zero,
+            transaction: zero,
+            abort: zero,
+            wake: zero,
+            exchange: zero,
+            ..self
+        }
     }
 
     /// Runs the units of this mix.
