@@ -29,9 +29,10 @@ const ABOUT: About = About {
         Caveat { unless: Need::Nothing, words: HELPERS_WORDS },
         Caveat {
             unless: Need::Nothing,
-            words: "What a helper hides and costs was measured on two cores of another machine, by \
-                one program: 43 % of the misses of a shared cache, and 48 ns for each unit; \
-                without a shared cache nothing, and 360 ns. Another program's helper hid more.",
+            words: "The gain and the cost of a helper were measured on two cores of another \
+                machine, by one program. With a shared cache it hides 43 % of the misses, and \
+                takes 48 ns for each unit; without one it hides nothing, and takes 360 ns. \
+                Another program's helper hid more.",
         },
         Caveat {
             unless: Need::Nothing,

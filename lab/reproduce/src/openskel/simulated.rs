@@ -59,11 +59,11 @@ const ABOUT: About = About {
         Caveat {
             unless: Need::Nothing,
             words: "Not given: the original versions of Figures 4.2, 4.3 and Table 4.2, since \
-                transactions around a program's own queue are not in the model; helpers (Figures \
-                5.6 and 5.7), as what they save is an input of it; pages (Figure 7.5), cache \
-                misses (Table 4.2), and footprints (Figure 7.1). So Figures 5.8, 6.5 and 7.6 are \
-                without helpers, and a tuner that tries some meets no gain. Of the oracle of \
-                Figures 6.5 and 7.6 most combinations are left out.",
+                transactions around a program's own queue are not in the model. Nor are helpers \
+                (Figures 5.6 and 5.7), as what they save is an input of it. Nor are pages \
+                (Figure 7.5), cache misses (Table 4.2), and footprints (Figure 7.1). So Figures \
+                5.8, 6.5 and 7.6 are without helpers, and a tuner that tries some meets no gain. \
+                Of the oracle of Figures 6.5 and 7.6 most combinations are left out.",
         },
         super::THREADS_ARE_FEW,
     ],

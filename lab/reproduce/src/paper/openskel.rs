@@ -95,8 +95,8 @@ const HELPERS: [(&str, &str); 3] =
 /// Section 5.2.4, of Figure 5.6.
 pub const HELPERS_WORDS: &str = "The publication: helpers can pay only where an application stops \
     scaling and leaves cores idle. They made applications up to 20 % faster than the baseline: \
-    vacation 10 % on UMA16, intruder 12 % on NUMA32, where it stops scaling at four cores, yada \
-    more the more cores of UMA16; labyrinth scales to all cores and gains nothing, and 16 workers \
+    vacation 10 % on UMA16, intruder 12 % on NUMA32, where it stops scaling at four cores, and \
+    yada more the more cores of UMA16. Labyrinth scales to all cores and gains nothing. 16 workers \
     with 16 helpers gained nothing on NUMA32.";
 
 /// The statement about a single optimisation; `None` if there is none that fits into a table.
