@@ -6,7 +6,7 @@
 use super::PUBLICATION;
 use super::loops::divisions;
 use super::matrix::{APPS, BASELINE, Row, noise, policies};
-use super::profiles::Program;
+use super::profiles::{APPS as PROFILED, Program};
 use super::simulated;
 use crate::common::machines::labels;
 use crate::exhibit::{Claim, Exhibit, Exhibits, NO_GAIN, Repeat, Said, means, over};
@@ -55,18 +55,6 @@ pub(crate) fn exhibits() -> Vec<Exhibit> {
     ]);
     all.into_all()
 }
-
-/// The profiled applications: of section 2.4, then of appendix A.
-const PROFILED: [&str; 8] = [
-    "blackscholes",
-    "fluidanimate",
-    "strassen",
-    "streamcluster",
-    "quicksort",
-    "swaptions",
-    "matmul",
-    "convex-hull",
-];
 
 /// Its two machines there: one memory bus, and two nodes.
 const PROFILING: [(&str, &str); 2] = [("SMP", "Dunnington"), ("NUMA", "Termi")];
