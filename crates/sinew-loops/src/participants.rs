@@ -29,12 +29,15 @@
 //!
 //! # Cost
 //!
-//! One locked instruction to register and one to leave; with ranks two more, and a load for each
-//! lower rank. No allocation without ranks.
+//! One locked instruction to register and one to leave; with ranks two more, and a load for each 64
+//! lower ranks. No allocation without ranks.
 
-use sinew_sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::plant::{Bug, planted};
 use std::ops::Range;
+
+/// The ranks of a word.
+const BITS: usize = u64::BITS as usize;
 
 /// The participants of one operation. For authors of skeletons.
 ///
@@ -51,21 +54,22 @@ use std::ops::Range;
 #[derive(Debug)]
 pub struct Participants {
     count: AtomicUsize,
-    /// Whether each rank is taken. Empty if participants have no ranks.
-    ranks: Box<[AtomicBool]>,
+    ranks: usize,
+    /// A bit for each rank: whether it is taken. Empty if participants have no ranks.
+    taken: Box<[AtomicU64]>,
 }
 
 impl Participants {
     /// Participants without ranks. `count` of them are counted from the beginning to the end.
     #[inline]
     pub fn new(count: usize) -> Self {
-        Self { count: AtomicUsize::new(count), ranks: Box::default() }
+        Self { count: AtomicUsize::new(count), ranks: 0, taken: Box::default() }
     }
 
     /// Participants with the ranks `0..ranks`, none of which is taken.
     pub fn with_ranks(ranks: usize) -> Self {
-        let ranks = (0..ranks).map(|_| AtomicBool::new(false)).collect();
-        Self { count: AtomicUsize::new(0), ranks }
+        let taken = (0..ranks.div_ceil(BITS)).map(|_| AtomicU64::new(0)).collect();
+        Self { count: AtomicUsize::new(0), ranks, taken }
     }
 
     /// How many are registered.
@@ -76,7 +80,7 @@ impl Participants {
 
     /// How many ranks there are.
     pub fn ranks(&self) -> usize {
-        self.ranks.len()
+        self.ranks
     }
 
     /// Registers a participant without a rank, whatever the maximum is.
@@ -95,13 +99,25 @@ impl Participants {
 
     /// Registers a participant with the lowest free rank in `wanted`, if there is one (N2).
     pub fn register_rank(&self, wanted: Range<usize>) -> Option<Registration<'_>> {
-        let rank = (wanted.start..wanted.end.min(self.ranks())).find(|&rank| {
-            let is_taken = &self.ranks[rank];
-            // Relaxed: the swap decides. Acquire: pairs with the release in `Registration::drop`.
-            !is_taken.load(Ordering::Relaxed) && !is_taken.swap(true, Ordering::Acquire)
-        })?;
-        self.enter();
-        Some(Registration { participants: self, rank: Some(rank) })
+        let mut rank = wanted.start;
+        while rank < wanted.end.min(self.ranks) {
+            let (word, bit) = (&self.taken[rank / BITS], rank % BITS);
+            // Relaxed: the read-modify-write decides.
+            let free = !word.load(Ordering::Relaxed) >> bit << bit;
+            rank = rank - bit + free.trailing_zeros() as usize;
+            if free != 0 && rank < wanted.end.min(self.ranks) && self.take(rank) {
+                self.enter();
+                return Some(Registration { participants: self, rank: Some(rank) });
+            }
+        }
+        None
+    }
+
+    /// Whether this call has taken the rank.
+    fn take(&self, rank: usize) -> bool {
+        let bit = 1 << (rank % BITS);
+        // Acquire: pairs with the release in `Registration::drop`.
+        self.taken[rank / BITS].fetch_or(bit, Ordering::Acquire) & bit == 0
     }
 
     /// Whether a participant has this rank. A hint, unless a lock excludes changes.
@@ -111,7 +127,8 @@ impl Participants {
     /// If there is no such rank.
     #[track_caller]
     pub fn is_taken(&self, rank: usize) -> bool {
-        self.ranks[rank].load(Ordering::Relaxed)
+        assert!(rank < self.ranks, "there is no rank {rank}");
+        self.taken[rank / BITS].load(Ordering::Relaxed) & (1 << (rank % BITS)) != 0
     }
 
     #[inline]
@@ -146,8 +163,9 @@ impl Drop for Registration<'_> {
     fn drop(&mut self) {
         self.participants.leave();
         if let Some(rank) = self.rank {
-            // Release: pairs with the swap in `register_rank`.
-            self.participants.ranks[rank].store(false, Ordering::Release);
+            // Release: pairs with `take`.
+            let others = !(1 << (rank % BITS));
+            self.participants.taken[rank / BITS].fetch_and(others, Ordering::Release);
         }
     }
 }
@@ -205,5 +223,31 @@ mod tests {
         assert!(participants.register_rank(1..2).is_none());
         assert_eq!(participants.register_rank(0..2).unwrap().rank(), 0);
         assert_eq!((participants.count(), participants.ranks()), (1, 3));
+    }
+
+    /// Catches: a rank above the last of its word, one below the wanted ones, and a word that is
+    /// not searched, or whose ranks are counted from another word's.
+    #[test]
+    fn a_free_rank_is_the_lowest_one_in_any_word() {
+        const RANKS: usize = 150;
+        let participants = Participants::with_ranks(RANKS);
+        let register = |wanted| participants.register_rank(wanted);
+        let mut all: Vec<_> = (0..RANKS).map(|_| register(0..usize::MAX)).collect();
+        let ranks = |all: &[Option<Registration<'_>>]| -> Vec<_> {
+            all.iter().flatten().map(Registration::rank).collect()
+        };
+        assert!(ranks(&all).into_iter().eq(0..RANKS));
+        assert!(register(0..usize::MAX).is_none());
+        for free in [0, 63, 64, 127, 128, 149] {
+            all[free] = None;
+            assert!(!participants.is_taken(free));
+            for wanted in [0..free, free + 1..RANKS, RANKS..usize::MAX] {
+                assert!(register(wanted).is_none());
+            }
+            let low = free.saturating_sub(free % 7 + 60);
+            all[free] = register(low..free + 1);
+            assert!(participants.is_taken(free) && ranks(&all).into_iter().eq(0..RANKS));
+        }
+        assert_eq!(participants.count(), RANKS);
     }
 }

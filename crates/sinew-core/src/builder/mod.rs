@@ -403,7 +403,7 @@ impl PoolBuilder {
                 let observer = observers.as_mut().and_then(Iterator::next);
                 Worker::new(pool.as_ptr(), index, fenced, self.stack, node, observer, self.victims)
             }),
-            sleepers: Sleepers::new(),
+            sleepers: Sleepers::new(threads),
             injector: Injector::new(),
             last_taker: AtomicUsize::new(usize::MAX),
             external_slot: ExternalSlot::new(),

@@ -10,7 +10,8 @@
 //!
 //! # Cost
 //!
-//! A read of the clock every sixteen rounds; a yield that no thread takes costs 0.4 µs.
+//! A read of the clock every sixteen rounds, or more often where a round visits many workers; a
+//! yield that no thread takes costs 0.4 µs.
 
 use std::cell::Cell;
 
@@ -18,8 +19,12 @@ use sinew_sync::atomic::spin_loop;
 use sinew_sync::clock::now_ns;
 use sinew_sync::thread::yield_now;
 
-/// Rounds between two reads of the clock.
-const ROUNDS_PER_READ: u32 = if cfg!(shuttle) { 1 } else { 16 };
+/// The most rounds between two reads of the clock.
+const ROUNDS_PER_READ: usize = if cfg!(shuttle) { 1 } else { 16 };
+
+/// The most visits of other workers between two reads, unless one round has more: as many as
+/// `ROUNDS_PER_READ` rounds of 16 workers. So the window ends as soon in a pool of any size.
+const VISITS_PER_READ: usize = 16 * 16;
 
 /// A gap between two reads of the clock which shows that the thread lost its core.
 const GAP_NS: u64 = 500_000;
@@ -46,13 +51,18 @@ pub(crate) struct Backoff<'w> {
     last: u64,
     next_offer: u64,
     offer_ns: u64,
+    rounds_per_read: u32,
+    /// Rounds until the next read of the clock.
+    until_read: u32,
     pub(crate) rounds: u32,
     pub(crate) lost_core: bool,
 }
 
 impl<'w> Backoff<'w> {
-    pub(crate) fn new(window_ns: u64, shared: &'w Cell<bool>) -> Self {
+    /// A search whose rounds visit `visits` workers each.
+    pub(crate) fn new(window_ns: u64, visits: usize, shared: &'w Cell<bool>) -> Self {
         let now = now_ns();
+        let rounds_per_read = rounds_per_read(visits);
         Self {
             shared,
             window_ns,
@@ -60,6 +70,8 @@ impl<'w> Backoff<'w> {
             last: now,
             next_offer: now + FIRST_OFFER_NS,
             offer_ns: FIRST_OFFER_NS,
+            rounds_per_read,
+            until_read: rounds_per_read,
             rounds: 0,
             lost_core: false,
         }
@@ -70,9 +82,11 @@ impl<'w> Backoff<'w> {
     pub(crate) fn next_round(&mut self, silence_ns: u64) -> bool {
         spin_loop();
         self.rounds = self.rounds.wrapping_add(1);
-        if !self.shared.get() && !self.rounds.is_multiple_of(ROUNDS_PER_READ) {
+        self.until_read -= 1;
+        if !self.shared.get() && self.until_read > 0 {
             return true;
         }
+        self.until_read = self.rounds_per_read;
         let now = now_ns();
         self.note_gap(now, GAP_NS);
         if self.shared.get() || now >= self.next_offer {
@@ -107,6 +121,38 @@ impl<'w> Backoff<'w> {
     }
 }
 
+/// The rounds between two reads of the clock, if each visits `visits` workers.
+#[expect(clippy::cast_possible_truncation, reason = "at most ROUNDS_PER_READ")]
+fn rounds_per_read(visits: usize) -> u32 {
+    (VISITS_PER_READ / visits.max(1)).clamp(1, ROUNDS_PER_READ) as u32
+}
+
 pub(crate) fn micros(ns: u64) -> u32 {
     u32::try_from(ns / 1_000).unwrap_or(u32::MAX)
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// How many rounds pass until a search that visits `visits` workers in each reads the clock.
+    fn rounds_until_read(visits: usize) -> u32 {
+        let shared = Cell::new(false);
+        let mut backoff = Backoff::new(ENDLESS, visits, &shared);
+        let began = backoff.last;
+        while backoff.last == began {
+            backoff.next_round(u64::MAX);
+        }
+        backoff.rounds
+    }
+
+    /// Catches: a window that ends later the more workers a pool has.
+    #[test]
+    fn a_search_reads_the_clock_after_as_many_visits_in_a_large_pool_as_in_one_of_sixteen() {
+        for (visits, rounds) in [(0, 16), (2, 16), (16, 16), (64, 4), (256, 1), (5_000, 1)] {
+            assert_eq!((rounds_per_read(visits), visits), (rounds, visits));
+            // A clock that stands still is read again.
+            assert_eq!(rounds_until_read(visits) % rounds, 0, "{visits}");
+        }
+    }
 }

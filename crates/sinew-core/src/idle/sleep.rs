@@ -54,7 +54,8 @@
 //!
 //! # Cost
 //!
-//! Nothing for a worker with work. The last check costs a heavy fence, which takes 5 to 10 µs and
+//! Nothing for a worker with work. Each step takes constant time, whatever the number of workers:
+//! a list knows the place of each slot in it ([`List`]). The last check costs a heavy fence, which takes 5 to 10 µs and
 //! interrupts every core of the process. So it is delayed: the last searcher sets its requests,
 //! checks, and parks for a millisecond, during which it can be woken. If that timed park expires,
 //! it executes the fence, checks again, and sleeps. No fence is needed if all other workers sleep
@@ -62,8 +63,8 @@
 //!
 //! # Tests
 //!
-//! `models` below: no task is left while all workers sleep, with and without the delay; three
-//! planted bugs.
+//! `models` below: no task is left while all workers sleep, with and without the delay; four
+//! planted bugs. `tests`: a list has the order of one that is searched from its beginning.
 
 use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicU64, Ordering, fence};
@@ -87,11 +88,57 @@ impl Counts {
     }
 }
 
+/// A list of sleepers. The last is woken first.
+#[derive(Debug)]
+struct List {
+    sleepers: Vec<usize>,
+    /// Where each slot is in `sleepers`, or [`NOWHERE`].
+    places: Box<[usize]>,
+}
+
+/// The place of a slot that is not in a list.
+const NOWHERE: usize = usize::MAX;
+
+impl List {
+    fn new(slots: usize) -> Self {
+        Self { sleepers: Vec::with_capacity(slots), places: (0..slots).map(|_| NOWHERE).collect() }
+    }
+
+    fn push(&mut self, slot: usize) {
+        self.places[slot] = self.sleepers.len();
+        self.sleepers.extend([slot]);
+    }
+
+    fn pop(&mut self) -> Option<usize> {
+        let slot = self.sleepers.pop()?;
+        self.places[slot] = NOWHERE;
+        Some(slot)
+    }
+
+    /// Puts `slot` last, in exchange with the last one, if it is in the list. A slot that does not
+    /// exist is in no list.
+    fn put_last(&mut self, slot: usize) -> bool {
+        let at = self.places.get(slot).copied().unwrap_or(NOWHERE);
+        if at == NOWHERE {
+            return false;
+        }
+        let last = self.sleepers.len() - 1;
+        self.sleepers.swap(at, last);
+        self.places[self.sleepers[at]] = at;
+        self.places[slot] = last;
+        true
+    }
+
+    fn remove(&mut self, slot: usize) -> bool {
+        self.put_last(slot) && self.pop().is_some()
+    }
+}
+
 /// The kind of a sleeper: without work, or in a blocked join.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lists {
-    idle: Vec<usize>,
-    waiting: Vec<usize>,
+    idle: List,
+    waiting: List,
     /// How many of the idle ones are in a timed park, after which they check for work.
     in_timed_park: usize,
 }
@@ -104,8 +151,13 @@ pub(crate) struct Sleepers {
 }
 
 impl Sleepers {
-    pub(crate) fn new() -> Self {
-        Self { counts: CachePadded::new(AtomicU64::new(0)), lists: Mutex::new(Lists::default()) }
+    /// The workers of `slots` slots, none of which searches or sleeps.
+    pub(crate) fn new(slots: usize) -> Self {
+        let [idle, waiting] = [slots; 2].map(List::new);
+        Self {
+            counts: CachePadded::new(AtomicU64::new(0)),
+            lists: Mutex::new(Lists { idle, waiting, in_timed_park: 0 }),
+        }
     }
 
     /// Becomes a searcher unless `most` others search already.
@@ -126,7 +178,7 @@ impl Sleepers {
     /// A searcher goes to sleep. Returns whether it was the last one and must check once more (S3).
     pub(crate) fn fall_asleep(&self, slot: usize) -> bool {
         let mut lists = self.lists.lock();
-        lists.idle.extend([slot]);
+        lists.idle.push(slot);
         Counts(self.counts.fetch_add(SLEEPER - SEARCHER, Ordering::AcqRel)).searching() == 1
     }
 
@@ -137,7 +189,7 @@ impl Sleepers {
         let sleep = |counts| (Counts(counts).searching() > 0).then_some(counts + SLEEPER);
         let asleep = self.counts.fetch_update(Ordering::AcqRel, Ordering::Acquire, sleep).is_ok();
         if asleep {
-            lists.idle.extend([slot]);
+            lists.idle.push(slot);
         }
         asleep
     }
@@ -145,7 +197,7 @@ impl Sleepers {
     /// A worker in a blocked join goes to sleep; it must check once more.
     pub(crate) fn sleep_in_wait(&self, slot: usize) {
         let mut lists = self.lists.lock();
-        lists.waiting.extend([slot]);
+        lists.waiting.push(slot);
         self.counts.fetch_add(SLEEPER, Ordering::AcqRel);
     }
 
@@ -153,9 +205,9 @@ impl Sleepers {
     /// counts as searching afterwards; either its waker or this call counts it.
     pub(crate) fn wake_up(&self, slot: usize) {
         let mut lists = self.lists.lock();
-        if remove(&mut lists.idle, slot) {
+        if lists.idle.remove(slot) {
             self.counts.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::AcqRel);
-        } else if remove(&mut lists.waiting, slot) {
+        } else if lists.waiting.remove(slot) {
             self.counts.fetch_sub(SLEEPER, Ordering::AcqRel);
         }
     }
@@ -197,13 +249,7 @@ impl Sleepers {
         if counts.asleep() == 0 || counts.searching() > 0 {
             return None;
         }
-        {
-            let mut lists = self.lists.lock();
-            if let Some(at) = lists.idle.iter().position(|&idle| idle == slot) {
-                let last = lists.idle.len() - 1;
-                lists.idle.swap(at, last);
-            }
-        }
+        self.lists.lock().idle.put_last(slot);
         self.rouse()
     }
 
@@ -241,9 +287,42 @@ impl Sleepers {
     }
 }
 
-fn remove(list: &mut Vec<usize>, slot: usize) -> bool {
-    let at = list.iter().position(|&other| other == slot);
-    at.map(|at| list.swap_remove(at)).is_some()
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Catches: a place that is not updated when a slot moves or leaves, a slot that is woken out of
+    /// turn, and a search for a slot that does not exist.
+    #[test]
+    fn a_list_has_the_order_of_one_that_is_searched_from_its_beginning() {
+        const SLOTS: usize = 5;
+        let mut random = fastrand::Rng::with_seed(22);
+        let (mut list, mut searched) = (List::new(SLOTS), Vec::new());
+        for _ in 0..10_000 {
+            let slot = random.usize(..SLOTS);
+            let at = searched.iter().position(|&other| other == slot);
+            match (random.usize(..4), at) {
+                (0, _) => assert_eq!(list.pop(), searched.pop()),
+                (1, Some(at)) => {
+                    let last = searched.len() - 1;
+                    searched.swap(at, last);
+                    assert!(list.put_last(slot));
+                }
+                (2, Some(at)) => {
+                    searched.swap_remove(at);
+                    assert!(list.remove(slot));
+                }
+                (3, None) => {
+                    searched.push(slot);
+                    list.push(slot);
+                }
+                (1 | 2, None) => assert!(!list.put_last(slot) && !list.remove(slot)),
+                _ => {}
+            }
+            assert_eq!(list.sleepers, searched);
+            assert!(![SLOTS, usize::MAX].into_iter().any(|none| list.put_last(none)));
+        }
+    }
 }
 
 #[cfg(all(test, loom))]
@@ -361,7 +440,7 @@ mod models {
         model.check(move || {
             let world = Arc::new(World {
                 has_timed_parks,
-                sleepers: Sleepers::new(),
+                sleepers: Sleepers::new(2),
                 parkers: std::array::from_fn(|_| Parker::new()),
                 work: AtomicU32::new(0),
                 request: AtomicU32::new(0),

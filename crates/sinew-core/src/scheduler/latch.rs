@@ -294,7 +294,7 @@ mod models {
             let parkers = [0; 2].map(|_| Arc::new(Parker::new()));
             let [there, back] =
                 parkers.clone().map(|parker| Latch::new(Owner::ExternalThread(parker)));
-            let (sleepers, injector) = (Sleepers::new(), Injector::new());
+            let (sleepers, injector) = (Sleepers::new(2), Injector::new());
             Self { sleepers, injector, parkers, there, back, result: Cell::new(0) }
         }
 

@@ -205,7 +205,8 @@ impl Worker {
     /// whether the core was lost meanwhile.
     fn search(&self) -> (Option<Job<'_>>, bool) {
         self.start_policy();
-        let mut backoff = Backoff::new(self.window_ns(), &self.own.shares_core);
+        let mut backoff =
+            Backoff::new(self.window_ns(), self.pool().slots.len(), &self.own.shares_core);
         loop {
             if let Some(job) = self.search_once(Allowed::Any, backoff.rounds > 0) {
                 return (Some(job), backoff.lost_core);

@@ -299,7 +299,8 @@ impl Worker {
         let _search = self.begin(Activity::Search);
         let Help::Tasks(allowed) = help else { return self.help_some_or_park(awaited, help) };
         self.start_policy();
-        let mut backoff = Backoff::new(self.waiting_ns(), &self.own.shares_core);
+        let mut backoff =
+            Backoff::new(self.waiting_ns(), self.pool().slots.len(), &self.own.shares_core);
         loop {
             if awaited.is_done() {
                 return Some(backoff.lost_core);
@@ -329,7 +330,7 @@ impl Worker {
     /// sleepers while it is parked.
     #[cold]
     fn help_some_or_park(&self, awaited: &dyn Awaited, help: Help<'_>) -> Option<bool> {
-        let mut backoff = Backoff::new(self.waiting_ns(), &self.own.shares_core);
+        let mut backoff = Backoff::new(self.waiting_ns(), 1, &self.own.shares_core);
         loop {
             if awaited.is_done() {
                 return Some(backoff.lost_core);
