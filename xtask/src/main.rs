@@ -12,6 +12,7 @@
 //! | `bench` | the side-by-side benchmarks | [`mod@bench`] |
 //! | `scale` | one file that measures Sinew on any machine | [`scale`] |
 //! | `versions` | two versions of the bench program beside each other | [`versions`] |
+//! | `weight` | what it costs to depend on Sinew: build time and size | [`weight`] |
 
 mod bench;
 mod checkers;
@@ -23,6 +24,7 @@ mod rayon;
 mod scale;
 mod tidy;
 mod versions;
+mod weight;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -73,6 +75,8 @@ enum Chore {
     Scale(scale::Options),
     /// Compare two versions of the bench program, in interleaved rounds.
     Versions(versions::Options),
+    /// Measure build time and size of programs that depend on Sinew, beside rayon.
+    Weight(weight::Options),
     /// Compare with other runtimes; the arguments are those of the bench program (`-- --help` lists
     /// them).
     Bench {
@@ -94,6 +98,7 @@ fn main() -> ExitCode {
         Chore::NumaGuest(options) => numa::run(&options),
         Chore::Scale(options) => scale::run(&options),
         Chore::Versions(options) => versions::run(&options),
+        Chore::Weight(options) => weight::run(&options),
         Chore::Bench { arguments } => bench::run(&arguments),
     };
     match done {
