@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `install` | the library, its headers, and files for pkg-config and CMake below a prefix |
 //! | `compile` | compilers of this machine; a program from its source to its exit status |
-//! | `check` | what CI runs |
+//! | `check` | the step of CI |
 
 mod check;
 mod compile;
