@@ -136,8 +136,8 @@ unsafe extern "C-unwind" fn mark(
 ) -> c_int {
     // SAFETY: the context of the calls below.
     let marks = unsafe { &*context.cast::<[AtomicUsize; 100]>() };
-    for at in begin..end {
-        marks[at].fetch_add(1 + worker as usize * 1000, Ordering::Relaxed);
+    for mark in &marks[begin..end] {
+        mark.fetch_add(1 + worker as usize * 1000, Ordering::Relaxed);
     }
     0
 }
