@@ -11,6 +11,7 @@
 //! | `numa-guest` | Sinew on a real kernel with several NUMA nodes, emulated | [`numa`] |
 //! | `bench` | the side-by-side benchmarks | [`mod@bench`] |
 //! | `scale` | one file that measures Sinew on any machine | [`scale`] |
+//! | `install-c` | Sinew for C and C++ below a prefix | [`doors`] |
 //! | `versions` | two versions of the bench program beside each other | [`versions`] |
 //! | `weight` | what it costs to depend on Sinew: build time and size | [`weight`] |
 
@@ -18,6 +19,7 @@ mod bench;
 mod checkers;
 mod ci;
 mod command;
+mod doors;
 mod growth;
 mod numa;
 mod rayon;
@@ -71,6 +73,8 @@ enum Chore {
     Rayon(rayon::Options),
     /// Boot emulated machines with several NUMA nodes, and check Sinew inside them.
     NumaGuest(numa::Options),
+    /// Install Sinew for C and C++: the library, its headers, files for pkg-config and CMake.
+    InstallC(doors::Options),
     /// Make one file that measures Sinew on any machine, without a toolchain there.
     Scale(scale::Options),
     /// Compare two versions of the bench program, in interleaved rounds.
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         Chore::Fuzz { seconds } => checkers::fuzz(seconds),
         Chore::Rayon(options) => rayon::run(&options),
         Chore::NumaGuest(options) => numa::run(&options),
+        Chore::InstallC(options) => doors::install(&options),
         Chore::Scale(options) => scale::run(&options),
         Chore::Versions(options) => versions::run(&options),
         Chore::Weight(options) => weight::run(&options),
