@@ -144,6 +144,12 @@ pub(crate) fn may_shorten_waits() -> bool {
     word(layout::FLAGS) & layout::SHORT_WAITS != 0
 }
 
+/// Forgets the page, so that the next one is found.
+#[cfg(test)]
+pub(crate) fn forget_page() {
+    PAGE.store(null_mut(), Release);
+}
+
 /// A word of the page; 0 without a page.
 fn word(at: usize) -> u32 {
     at_byte(at).map_or(0, |word| word.load(Relaxed))

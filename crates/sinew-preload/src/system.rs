@@ -406,6 +406,36 @@ pub(crate) fn wait_while_shared(word: &AtomicU32, value: u32) {
     unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAIT, value, null_mut::<c_void>()) };
 }
 
+/// Wakes the threads that sleep on `word` in [`wait_while_shared`].
+#[cfg(test)]
+pub(crate) fn wake_shared(word: &AtomicU32) {
+    // SAFETY: as in `wait_while`; 1 is the number of the call's form for words of several
+    // processes.
+    unsafe { syscall(SYS_FUTEX, word.as_ptr(), 1, i32::MAX) };
+}
+
+/// Runs `body` in a forked child. Returns 0 if it returned `true`.
+#[cfg(test)]
+pub(crate) fn in_child(body: impl FnOnce() -> bool) -> c_int {
+    // SAFETY: these are the C library's, with its signatures.
+    unsafe extern "C" {
+        fn fork() -> c_int;
+        fn waitpid(child: c_int, status: *mut c_int, options: c_int) -> c_int;
+        fn _exit(status: c_int) -> !;
+    }
+    // SAFETY: the child only runs `body` and ends. The C library's allocator may be used there.
+    unsafe {
+        let child = fork();
+        if child == 0 {
+            let is_right = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            _exit(c_int::from(!is_right.unwrap_or(false)));
+        }
+        let mut status = -1;
+        waitpid(child, &raw mut status, 0);
+        status
+    }
+}
+
 /// Wakes the threads that sleep on `word`.
 pub(crate) fn wake(word: &AtomicU32) {
     // SAFETY: as in `wait_while`.

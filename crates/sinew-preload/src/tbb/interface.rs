@@ -58,8 +58,8 @@ pub(crate) struct Permit {
     concurrencies: *mut u32,
     masks: *mut *mut c_void,
     size: u32,
-    state: u8,
-    flags: u32,
+    pub(super) state: u8,
+    pub(super) flags: u32,
 }
 
 const _: () = assert!(size_of::<Request>() == 32 && size_of::<Permit>() == 32);
@@ -138,8 +138,9 @@ fn request(
     // SAFETY: not null; the client passes its handle, or 0 for a new permit.
     let handle = unsafe { &mut *handle };
     if is_parents(client) {
+        // An inert permit needs no number of its own.
         if *handle == 0 {
-            *handle = new_number();
+            *handle = client;
         }
         return fill(*handle, permit);
     }
@@ -206,7 +207,7 @@ fn describe(room: *mut c_char, size: u32) -> i32 {
 
 /// The exported names. The ordinary build does not export them.
 #[cfg_attr(not(sinew_preloaded), allow(dead_code, reason = "exported by the shared library alone"))]
-mod exported {
+pub(super) mod exported {
     #![allow(non_snake_case, reason = "the names are the interface's")]
     use super::*;
 
@@ -215,7 +216,7 @@ mod exported {
         ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $result:ty $body:block)*) => {$(
             // SAFETY of the name: clients look for it, and this is the manager that they get.
             #[cfg_attr(sinew_preloaded, unsafe(no_mangle))]
-            pub(super) extern "C" fn $name($($argument: $kind),*) -> $result $body
+            pub(in crate::tbb) extern "C" fn $name($($argument: $kind),*) -> $result $body
         )*};
     }
 
@@ -262,5 +263,23 @@ mod exported {
         fn tcmGetVersion() -> u32 {
             VERSION
         }
+    }
+}
+
+#[cfg(test)]
+impl Request {
+    /// A request as TBB makes it.
+    pub(super) const fn new(min: i32, max: i32, flags: u32) -> Self {
+        let constraints = core::ptr::null();
+        Self { min, max, constraints, constraint_count: 0, priority: 0, flags, reserved: [0; 4] }
+    }
+}
+
+#[cfg(test)]
+impl Permit {
+    /// A permit whose number of workers is written to `workers`.
+    pub(super) const fn for_one(workers: *mut u32) -> Self {
+        let masks = core::ptr::null_mut();
+        Self { concurrencies: workers, masks, size: 1, state: 0, flags: 0 }
     }
 }

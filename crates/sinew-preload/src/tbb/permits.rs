@@ -235,3 +235,228 @@ impl Permits {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! Blind to: threads, which the tests of `interface` have.
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    extern "C" fn callback(_: Number, _: *mut c_void, _: u32) -> i32 {
+        0
+    }
+
+    const CLIENTS: [Number; 2] = [1, 2];
+
+    /// Two clients without permits.
+    fn two_clients() -> Permits {
+        let mut permits = Permits::new();
+        assert!(CLIENTS.iter().all(|client| permits.connect(*client, callback)));
+        permits
+    }
+
+    /// A new permit that is requested for up to `max` workers.
+    fn requested(permits: &mut Permits, permit: Number, max: u32, workers: u32) {
+        let wanted = Wanted { min: 0, max, priority: 0 };
+        assert!(permits.add(permit, CLIENTS[0]));
+        assert!(permits.request((CLIENTS[0], permit), wanted, 7, State::Active, workers));
+    }
+
+    fn grant(permits: &Permits, permit: Number) -> u32 {
+        permits.data(permit).expect("a permit").grant
+    }
+
+    /// Catches: a requester that is called for its own request, and others that are not called.
+    #[test]
+    fn who_has_not_asked_is_called_and_who_has_asked_is_not() {
+        let mut permits = two_clients();
+        requested(&mut permits, 10, 4, 4);
+        assert!(grant(&permits, 10) == 4 && permits.next_call(99).is_none());
+        requested(&mut permits, 11, 4, 4);
+        assert_eq!((grant(&permits, 10), grant(&permits, 11)), (2, 2));
+        assert!(permits.data(10).unwrap().is_due && !permits.data(11).unwrap().is_due);
+        let call = permits.next_call(99).expect("a call");
+        assert_eq!((call.permit, call.argument), (10, 7));
+        assert!(!permits.data(10).unwrap().is_due && permits.next_call(99).is_none());
+    }
+
+    /// Catches: a change that is lost because the client's function runs already, and a function
+    /// that runs twice at a time.
+    #[test]
+    fn a_change_during_a_call_is_followed_by_another_call() {
+        let mut permits = two_clients();
+        requested(&mut permits, 10, 4, 4);
+        permits.divide(3);
+        assert_eq!(permits.next_call(99).map(|call| call.permit), Some(10));
+        permits.divide(2);
+        assert!(permits.next_call(98).is_none() && permits.runs_elsewhere(10, 98));
+        assert!(permits.runs_elsewhere(CLIENTS[0], 98) && !permits.runs_elsewhere(10, 99));
+        permits.call_ended(10);
+        assert_eq!(permits.next_call(98).map(|call| call.permit), Some(10));
+    }
+
+    /// Catches: workers that stay with a permit that has no work.
+    #[test]
+    fn an_idle_permit_keeps_its_minimum_and_an_inactive_one_nothing() {
+        let mut permits = two_clients();
+        requested(&mut permits, 10, 4, 4);
+        let wanted = Wanted { min: 1, max: 4, priority: 0 };
+        assert!(permits.request((CLIENTS[0], 10), wanted, 7, State::Active, 4));
+        for (state, expected) in [(State::Idle, 1), (State::Inactive, 0), (State::Active, 4)] {
+            assert!(permits.set_state(10, state, 4));
+            let data = permits.data(10).unwrap();
+            assert_eq!((data.grant, data.state), (expected, state));
+        }
+        assert!(permits.set_state(10, State::Active, 0) && grant(&permits, 10) == 1);
+    }
+
+    /// Catches: a client that changes another client's permit, and numbers that stand for nothing.
+    #[test]
+    fn unknown_numbers_and_other_clients_permits_are_refused() {
+        let mut permits = two_clients();
+        requested(&mut permits, 10, 4, 4);
+        let wanted = Wanted { min: 0, max: 1, priority: 0 };
+        assert!(!permits.request((CLIENTS[1], 10), wanted, 0, State::Active, 4));
+        assert!(!permits.request((CLIENTS[0], 11), wanted, 0, State::Active, 4));
+        assert!(!permits.add(12, 3) && !permits.set_state(12, State::Idle, 4));
+        assert!(!permits.remove(12, 4) && permits.data(12).is_none());
+        assert_eq!(grant(&permits, 10), 4);
+        assert!(permits.remove(CLIENTS[0], 4) && permits.data(10).is_none());
+    }
+
+    #[derive(Debug, Clone)]
+    enum Step {
+        Add(usize),
+        Request(usize, u32, u32, i32),
+        Set(usize, State),
+        Remove(usize),
+        Workers(u32),
+        Begin(Thread),
+        End(usize),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let state = prop_oneof![Just(State::Inactive), Just(State::Idle), Just(State::Active)];
+        prop_oneof![
+            (0..2_usize).prop_map(Step::Add),
+            (0..8_usize, 0..3_u32, 0..6_u32, 0..3_i32).prop_map(|(permit, min, more, priority)| {
+                Step::Request(permit, min, min + more, priority)
+            }),
+            (0..8_usize, state).prop_map(|(permit, state)| Step::Set(permit, state)),
+            (0..8_usize).prop_map(Step::Remove),
+            (0..12_u32).prop_map(Step::Workers),
+            (1..4_usize).prop_map(Step::Begin),
+            (0..3_usize).prop_map(Step::End),
+        ]
+    }
+
+    /// What clients know.
+    #[derive(Default)]
+    struct Model {
+        /// By permit, its client and the grant that the client has read last.
+        told: HashMap<Number, (Number, u32)>,
+        running: Vec<Number>,
+        workers: u32,
+    }
+
+    impl Model {
+        /// A permit that exists, or a number that stands for none.
+        fn pick(&self, index: usize) -> Number {
+            let mut all: Vec<Number> = self.told.keys().copied().collect();
+            all.sort_unstable();
+            all.get(index).copied().unwrap_or(1000)
+        }
+
+        /// The client of `permit` reads it.
+        fn read(&mut self, permits: &Permits, permit: Number) {
+            if let Some(told) = self.told.get_mut(&permit) {
+                told.1 = grant(permits, permit);
+            }
+        }
+
+        fn perform(&mut self, permits: &mut Permits, step: &Step, next: Number) {
+            match *step {
+                Step::Add(client) => {
+                    assert!(permits.add(next, CLIENTS[client]));
+                    self.told.insert(next, (CLIENTS[client], 0));
+                }
+                Step::Request(index, min, max, priority) => {
+                    let permit = self.pick(index);
+                    let client = self.told.get(&permit).map_or(1, |told| told.0);
+                    let wanted = Wanted { min, max, priority };
+                    let is_known =
+                        permits.request((client, permit), wanted, 0, State::Active, self.workers);
+                    assert_eq!(is_known, self.told.contains_key(&permit));
+                    self.read(permits, permit);
+                }
+                Step::Set(index, state) => {
+                    let permit = self.pick(index);
+                    permits.set_state(permit, state, self.workers);
+                    self.read(permits, permit);
+                }
+                Step::Remove(index) => {
+                    let permit = self.pick(index);
+                    permits.remove(permit, self.workers);
+                    self.told.remove(&permit);
+                }
+                Step::Workers(workers) => {
+                    self.workers = workers;
+                    permits.divide(workers);
+                }
+                Step::Begin(thread) => self.begin(permits, thread),
+                Step::End(index) if index < self.running.len() => {
+                    permits.call_ended(self.running.swap_remove(index));
+                }
+                Step::End(_) => {}
+            }
+        }
+
+        /// Begins a call that is due.
+        fn begin(&mut self, permits: &mut Permits, thread: Thread) {
+            let Some(call) = permits.next_call(thread) else { return };
+            assert!(!self.running.contains(&call.permit), "P3");
+            self.running.push(call.permit);
+            self.read(permits, call.permit);
+        }
+
+        /// P1, and P2 for permits that are not due.
+        fn check(&self, permits: &Permits) {
+            let mut claims: Vec<Claim> =
+                permits.permits.iter().map(|permit| permit.claim).collect();
+            divide(&mut claims, self.workers);
+            assert!(claims.iter().zip(&permits.permits).all(|(new, old)| *new == old.claim));
+            for (permit, (_, told)) in &self.told {
+                let data = permits.data(*permit).expect("a permit");
+                assert!(data.is_due || data.grant == *told, "{permit}: {data:?}, told {told}");
+            }
+        }
+    }
+
+    proptest! {
+        /// Catches: a client that is left with an old number of workers after any sequence of
+        /// requests, changes of the share, and calls that overlap.
+        #[test]
+        fn whatever_happens_clients_know_their_grants_in_the_end(
+            steps in proptest::collection::vec(step(), 0..60),
+        ) {
+            let (mut permits, mut model) = (two_clients(), Model::default());
+            for (next, step) in (10..).zip(&steps) {
+                model.perform(&mut permits, step, next);
+                model.check(&permits);
+            }
+            while !model.running.is_empty() {
+                model.perform(&mut permits, &Step::End(0), 0);
+            }
+            loop {
+                model.begin(&mut permits, 1);
+                let Some(permit) = model.running.pop() else { break };
+                permits.call_ended(permit);
+            }
+            let told = |permit: &Number| model.told[permit].1;
+            prop_assert!(model.told.keys().all(|permit| grant(&permits, *permit) == told(permit)));
+        }
+    }
+}
