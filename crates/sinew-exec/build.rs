@@ -58,6 +58,8 @@ fn compile(source: &Path, library: &Path) -> Result<(), String> {
     // Names are bound when they are first needed: old C libraries keep some in libraries that not
     // every program has.
     command.args(["-C", "strip=symbols", "-C", "relro-level=partial"]);
+    // The name under which TBB looks for a manager of its workers.
+    command.args(["-C", "link-arg=-Wl,-soname,libtcm.so.1"]);
     if let Ok(target) = env::var("TARGET") {
         command.args(["--target", &target]);
     }

@@ -138,6 +138,7 @@ fn files(command: &Command, plan: &Plan, job: &Job) -> io::Result<HeldFiles> {
         (plan.lower, layout::MALLEABLE),
         (command.verbose, layout::VERBOSE),
         (plan.sets("GOMP_SPINCOUNT"), layout::SHORT_WAITS),
+        (plan.narrow, layout::FOLLOWS),
     ];
     let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     let page = Page::new(&job.cpus, flags)?;

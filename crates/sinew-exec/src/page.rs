@@ -16,6 +16,7 @@ use sinew_preload::layout::{self, BYTES, JOB_THREADS, MAGIC, SLOTS};
 use sinew_topology::CpuSet;
 
 use crate::masks::Thread;
+use crate::sys::WakeAddress;
 
 /// Bytes of each note.
 const NOTE: usize = 64 << 10;
@@ -31,6 +32,8 @@ const BOUND: &str = "bound ";
 #[derive(Debug)]
 pub(crate) struct Page {
     file: File,
+    /// By which the preloaded library's threads are woken that wait for a word.
+    waiting: WakeAddress,
 }
 
 impl Page {
@@ -39,7 +42,8 @@ impl Page {
         let file = File::from(memfd_create("sinew-exec-share", MemfdFlags::CLOEXEC)?);
         check_size(WHOLE as u64)?;
         file.set_len(WHOLE as u64)?;
-        let page = Self { file };
+        let waiting = WakeAddress::new(file.as_fd(), BYTES)?;
+        let page = Self { file, waiting };
         page.write(layout::FLAGS, flags)?;
         page.write(layout::START_CPUS, u32::try_from(cpus.len()).unwrap_or(u32::MAX))?;
         let mask: Vec<u8> = words(cpus).into_iter().flat_map(u32::to_ne_bytes).collect();
@@ -74,12 +78,18 @@ impl Page {
     ///
     /// Errors are ignored: the page exists in memory, so a write cannot fail for lack of room.
     pub(crate) fn set_threads(&self, slot: usize, threads: usize) {
-        let _ = self.write(layout::threads_at(slot), u32::try_from(threads).unwrap_or(0));
+        self.tell(layout::threads_at(slot), threads);
+    }
+
+    /// Writes a number of threads, and wakes those who wait for another one.
+    fn tell(&self, at: usize, threads: usize) {
+        let _ = self.write(at, u32::try_from(threads).unwrap_or(0));
+        self.waiting.wake(at);
     }
 
     /// Sets how many threads a process without a slot may have.
     pub(crate) fn set_job_threads(&self, threads: usize) {
-        let _ = self.write(JOB_THREADS, u32::try_from(threads).unwrap_or(0));
+        self.tell(JOB_THREADS, threads);
     }
 
     /// Makes a slot free.

@@ -1,9 +1,10 @@
-//! `fork`, environment and descriptors after it, limits of processes, and memory policies. The only
-//! file of this crate with `unsafe`.
+//! `fork`, environment and descriptors after it, limits of processes, memory policies, and waking
+//! threads that wait for a word of a file. The only file of this crate with `unsafe`.
 
 use std::convert::Infallible;
 use std::ffi::{c_int, c_void};
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::null_mut;
 
 use sinew_coord::ProcessId;
@@ -195,6 +196,46 @@ pub(crate) fn close_inherited() {
             // inherited.
             unsafe { libc::close(number) };
         }
+    }
+}
+
+/// The address of a file's first bytes in this process. It is only for [`WakeAddress::wake`]: the
+/// bytes are never accessed through it, so a file that is cut short does no harm.
+#[derive(Debug)]
+pub(crate) struct WakeAddress {
+    start: usize,
+    bytes: usize,
+}
+
+impl WakeAddress {
+    /// For the first `bytes` of a file.
+    ///
+    /// # Errors
+    ///
+    /// The system has no room in this process.
+    pub(crate) fn new(file: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
+        let (access, kind) = (libc::PROT_READ, libc::MAP_SHARED);
+        // SAFETY: a mapping at an address of the kernel's choice touches nothing that exists.
+        let start = unsafe { libc::mmap(null_mut(), bytes, access, kind, file.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { start: start as usize, bytes })
+    }
+
+    /// Wakes all threads, of any process, that wait for the word at byte `at` of the file.
+    pub(crate) fn wake(&self, at: usize) {
+        let (word, all) = (self.start + at, libc::c_int::MAX);
+        // SAFETY: the kernel finds the sleeping threads by this address and accesses no memory. It
+        // refuses an address that is none.
+        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, all) };
+    }
+}
+
+impl Drop for WakeAddress {
+    fn drop(&mut self) {
+        // SAFETY: `new` made this mapping, and only `wake` uses it.
+        unsafe { libc::munmap(self.start as *mut c_void, self.bytes) };
     }
 }
 

@@ -82,6 +82,7 @@ functions! {
     SYSCONF = 58, c"sysconf";
     NPROCS = 59, c"get_nprocs";
     NPROCS_CONF = 60, c"get_nprocs_conf";
+    PROCESS_AFFINITY = 61, c"sched_getaffinity";
 }
 
 /// The number of functions.

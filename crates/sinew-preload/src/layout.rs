@@ -12,10 +12,11 @@
 //! | 68 + 8 i | slot i: threads that the process may have; 0: any number |
 //! | 3072 | the mask that the command began with, a bit a processor, as the kernel has them |
 //!
-//! A process takes a slot at its first parallel region, by a compare-and-swap of its number. It
-//! reports the slot to `sinew exec` by writing the slot's number to a pipe. From then on it only
-//! reads. `sinew exec` alone writes the numbers of threads, and frees the slot when the process has
-//! ended.
+//! A process takes a slot at its first parallel region, or when its TBB connects, by a
+//! compare-and-swap of its number. It reports the slot to `sinew exec` by writing the slot's number
+//! to a pipe. From then on it only reads. `sinew exec` alone writes the numbers of threads, and
+//! frees the slot when the process has ended. After each write it wakes the threads that wait at
+//! that word (`futex`).
 //!
 //! The environment variable [`VARIABLE`] says where the page is.
 
@@ -44,9 +45,10 @@ pub const MASK_WORDS: usize = (BYTES - START_MASK) / 4;
 pub const MALLEABLE: u32 = 1;
 /// Flag: print the reason why teams are left alone to standard error.
 pub const VERBOSE: u32 = 2;
-
 /// Flag: the user has not set how threads wait.
 pub const SHORT_WAITS: u32 = 4;
+/// Flag: the command runs within its share.
+pub const FOLLOWS: u32 = 8;
 
 /// `WATCHDOG PAGE PIPE`: a process, and the numbers of two of its file descriptors, in decimal with
 /// a blank between.

@@ -48,8 +48,11 @@
 //! another region without asking for the maximum, or that count the processors in their mask or in
 //! `/proc`. With `--malleable` the user says that this program does neither.
 
+extern crate alloc;
+
 pub mod layout;
 pub mod rules;
+pub mod tbb;
 pub mod user_settings;
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]

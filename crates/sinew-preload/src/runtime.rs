@@ -256,12 +256,13 @@ pub(crate) fn numbered(number: usize) -> Option<&'static Runtime> {
 }
 
 /// Whether the call comes from a runtime that counts processors by its thread's mask when it
-/// starts. Such a runtime is GNU's; LLVM's asks the kernel by number, and waits by the clock. Its
-/// functions may not be visible yet, so its file's name identifies it. Copies that packages bring
-/// along begin with the same name.
+/// starts. Such runtimes are GNU's and TBB; LLVM's asks the kernel by number, and waits by the
+/// clock. Its functions may not be visible yet, so its file's name identifies it. Copies that
+/// packages bring along begin with the same name. TBB's other libraries count nothing.
 pub(crate) fn counts_at_start(call_site: usize) -> bool {
+    const NAMES: [&[u8]; 4] = [b"libgomp", b"libtbb.", b"libtbb-", b"libtbb_debug"];
     system::file_name_around(call_site as *const c_void)
-        .is_some_and(|name| name.starts_with(b"libgomp"))
+        .is_some_and(|name| NAMES.iter().any(|known| name.starts_with(known)))
 }
 
 /// Whether the call comes from a runtime. The file's name identifies it, as in [`counts_at_start`].
@@ -271,23 +272,24 @@ pub(crate) fn is_runtime(call_site: usize) -> bool {
         .is_some_and(|name| NAMES.iter().any(|known| name.starts_with(known)))
 }
 
-/// Calls the C library's function for a thread's mask.
-pub(crate) fn affinity(thread: usize, bytes: usize, mask: *mut u32) -> i32 {
-    static KNOWN: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-    let mut known = KNOWN.load(Relaxed);
+/// Calls the C library's `function` for a thread's mask.
+pub(crate) fn affinity(function: Function, whose: usize, bytes: usize, mask: *mut u32) -> i32 {
+    static KNOWN: [AtomicPtr<c_void>; 2] = [const { AtomicPtr::new(null_mut()) }; 2];
+    let place = &KNOWN[usize::from(function == Function::PROCESS_AFFINITY)];
+    let mut known = place.load(Relaxed);
     if known.is_null() {
-        known = system::next_definition(Function::AFFINITY.name());
-        KNOWN.store(known, Relaxed);
+        known = system::next_definition(function.name());
+        place.store(known, Relaxed);
     }
     if known.is_null() {
         return system::NOT_THERE;
     }
-    // SAFETY: the C library's function of this name has this signature. A thread is a word, and the
-    // caller's arguments are passed on.
+    // SAFETY: the C library's functions of these names have this signature: a thread is a word, and
+    // a process the lower half of one. The caller's arguments are passed on.
     let call = unsafe {
         core::mem::transmute::<*mut c_void, extern "C" fn(usize, usize, *mut u32) -> i32>(known)
     };
-    call(thread, bytes, mask)
+    call(whose, bytes, mask)
 }
 
 /// Forgets remembered call sites after an object was unloaded.

@@ -44,6 +44,9 @@ const NEW: u32 = 0;
 const JOINING: u32 = 1;
 const JOINED: u32 = 2;
 
+/// Byte of the pointer to this process's manager of workers (`tbb`); null: it has none.
+const MANAGER: usize = 8;
+
 /// Room for `/proc/NUMBER/fd/NUMBER` and a zero.
 type Path = [u8; 48];
 
@@ -53,6 +56,39 @@ pub(crate) fn threads() -> u32 {
         0 => word(JOB_THREADS),
         mine => word(mine as usize),
     }
+}
+
+/// Workers that this process may have beside the thread that calls TBB. The first call joins.
+pub(crate) fn workers() -> u32 {
+    match threads() {
+        0 => u32::MAX,
+        threads => threads - 1,
+    }
+}
+
+/// The word that [`threads`] reads, for a thread that waits until it changes. `None` while another
+/// thread joins. The first call joins.
+pub(crate) fn own_word() -> Option<&'static AtomicU32> {
+    match on(joined()?, MINE).load(Relaxed) {
+        0 => at_byte(JOB_THREADS),
+        mine => at_byte(mine as usize),
+    }
+}
+
+/// Whether this process runs within a share by which TBB's workers may be divided. The first call
+/// joins.
+pub(crate) fn may_divide_workers() -> bool {
+    map_page().is_some() && follows() && {
+        joined();
+        !OWN.load(Acquire).is_null()
+    }
+}
+
+/// The place of the pointer to this process's manager of workers. `None` if no call has joined.
+pub(crate) fn manager() -> Option<&'static AtomicPtr<u8>> {
+    let own = OWN.load(Acquire);
+    // SAFETY: as in `on`; the position is a multiple of 8, and no other word lies there.
+    (!own.is_null()).then(|| unsafe { &*own.add(MANAGER).cast::<AtomicPtr<u8>>() })
 }
 
 /// Processors that the command could use when it started; 0: unknown.
@@ -79,7 +115,7 @@ fn joined() -> Option<*mut u8> {
 /// Adds the processors that the command could use when it started to a mask of the kernel's form.
 /// Neither joins nor takes a slot.
 pub(crate) fn widen(mask: &mut [u32]) {
-    if map_page().is_some() {
+    if map_page().is_some() && follows() {
         for (number, part) in mask.iter_mut().take(layout::MASK_WORDS).enumerate() {
             *part |= word(layout::START_MASK + 4 * number);
         }
@@ -93,7 +129,12 @@ pub(crate) fn start_mask() -> impl Iterator<Item = i32> {
     (0..32 * layout::MASK_WORDS).filter(has).filter_map(|cpu| i32::try_from(cpu).ok())
 }
 
-/// Whether to print why teams are left alone.
+/// Whether the command runs within its share.
+fn follows() -> bool {
+    word(layout::FLAGS) & layout::FOLLOWS != 0
+}
+
+/// Whether to print what is left alone, and why.
 pub(crate) fn is_verbose() -> bool {
     word(layout::FLAGS) & layout::VERBOSE != 0
 }
@@ -101,6 +142,12 @@ pub(crate) fn is_verbose() -> bool {
 /// Whether threads may be made to spin for a shorter time.
 pub(crate) fn may_shorten_waits() -> bool {
     word(layout::FLAGS) & layout::SHORT_WAITS != 0
+}
+
+/// Forgets the page, so that the next one is found.
+#[cfg(test)]
+pub(crate) fn forget_page() {
+    PAGE.store(null_mut(), Release);
 }
 
 /// A word of the page; 0 without a page.

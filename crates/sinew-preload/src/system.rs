@@ -48,6 +48,7 @@ const OLDEST_VERSION: &CStr = c"GLIBC_2.17";
 const SYS_FUTEX: c_long = 202;
 #[cfg(target_arch = "aarch64")]
 const SYS_FUTEX: c_long = 98;
+const FUTEX_WAIT: c_int = 0;
 const FUTEX_WAIT_PRIVATE: c_int = 128;
 const FUTEX_WAKE_PRIVATE: c_int = 129;
 const SIG_SETMASK: c_int = 2;
@@ -126,6 +127,8 @@ unsafe extern "C" {
         argument: *mut c_void,
     ) -> c_int;
     fn pthread_detach(thread: usize) -> c_int;
+    fn pthread_self() -> usize;
+    fn sched_yield() -> c_int;
     fn pthread_sigmask(how: c_int, new: *const Signals, old: *mut Signals) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
     fn abort() -> !;
@@ -363,6 +366,18 @@ pub(crate) fn set_thread_value(key: u32, value: usize) {
     unsafe { pthread_setspecific(key, value as *const c_void) };
 }
 
+/// The number of the calling thread: not 0, and no other thread's that lives at the same time.
+pub(crate) fn this_thread() -> usize {
+    // SAFETY: it takes nothing.
+    unsafe { pthread_self() }
+}
+
+/// Lets other threads run.
+pub(crate) fn give_way() {
+    // SAFETY: it takes nothing.
+    unsafe { sched_yield() };
+}
+
 /// Starts a detached thread that takes no signals. Returns whether the system had one.
 pub(crate) fn start_quiet_thread(body: Body, argument: *mut c_void) -> bool {
     let (all, mut before, mut thread) = ([u64::MAX; 16], [0; 16], 0);
@@ -385,8 +400,90 @@ pub(crate) fn wait_while(word: &AtomicU32, value: u32) {
     unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAIT_PRIVATE, value, null_mut::<c_void>()) };
 }
 
+/// As [`wait_while`], for a word that another process writes.
+pub(crate) fn wait_while_shared(word: &AtomicU32, value: u32) {
+    // SAFETY: as in `wait_while`.
+    unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAIT, value, null_mut::<c_void>()) };
+}
+
+/// Wakes the threads that sleep on `word` in [`wait_while_shared`].
+#[cfg(test)]
+pub(crate) fn wake_shared(word: &AtomicU32) {
+    // SAFETY: as in `wait_while`; 1 is the number of the call's form for words of several
+    // processes.
+    unsafe { syscall(SYS_FUTEX, word.as_ptr(), 1, i32::MAX) };
+}
+
+/// Runs `body` in a forked child. Returns 0 if it returned `true`.
+#[cfg(test)]
+pub(crate) fn in_child(body: impl FnOnce() -> bool) -> c_int {
+    // SAFETY: these are the C library's, with its signatures.
+    unsafe extern "C" {
+        fn fork() -> c_int;
+        fn waitpid(child: c_int, status: *mut c_int, options: c_int) -> c_int;
+        fn _exit(status: c_int) -> !;
+    }
+    // SAFETY: the child only runs `body` and ends. The C library's allocator may be used there.
+    unsafe {
+        let child = fork();
+        if child == 0 {
+            let is_right = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
+            _exit(c_int::from(!is_right.unwrap_or(false)));
+        }
+        let mut status = -1;
+        waitpid(child, &raw mut status, 0);
+        status
+    }
+}
+
 /// Wakes the threads that sleep on `word`.
 pub(crate) fn wake(word: &AtomicU32) {
     // SAFETY: as in `wait_while`.
     unsafe { syscall(SYS_FUTEX, word.as_ptr(), FUTEX_WAKE_PRIVATE, i32::MAX) };
+}
+
+/// The C library's memory. A program may have replaced its functions; then it is the program's.
+#[cfg(sinew_preloaded)]
+mod memory {
+    use core::alloc::{GlobalAlloc, Layout};
+    use core::ffi::c_void;
+    use core::ptr::null_mut;
+
+    // SAFETY: these are the C library's, with its signatures.
+    unsafe extern "C" {
+        fn malloc(bytes: usize) -> *mut c_void;
+        fn realloc(block: *mut c_void, bytes: usize) -> *mut c_void;
+        fn free(block: *mut c_void);
+    }
+
+    struct Memory;
+
+    #[global_allocator]
+    static MEMORY: Memory = Memory;
+
+    /// The C library aligns each block to this.
+    const ALIGNED_TO: usize = 16;
+
+    // SAFETY: the C library's blocks are as large as requested, do not overlap, and have the
+    // alignment; requests for more get no block. They stay where they are until they are freed or
+    // moved by the same library.
+    unsafe impl GlobalAlloc for Memory {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            if layout.align() > ALIGNED_TO {
+                return null_mut();
+            }
+            // SAFETY: it takes a number.
+            unsafe { malloc(layout.size()).cast() }
+        }
+
+        unsafe fn dealloc(&self, block: *mut u8, _: Layout) {
+            // SAFETY: the caller passes a block of `alloc` or `realloc`, and drops it.
+            unsafe { free(block.cast()) }
+        }
+
+        unsafe fn realloc(&self, block: *mut u8, _: Layout, bytes: usize) -> *mut u8 {
+            // SAFETY: as in `dealloc`; a block of another alignment was never handed out.
+            unsafe { realloc(block.cast(), bytes).cast() }
+        }
+    }
 }

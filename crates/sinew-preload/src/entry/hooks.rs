@@ -296,7 +296,27 @@ pub(crate) extern "C" fn affinity(
     mask: *mut u32,
     call_site: usize,
 ) -> i32 {
-    let status = runtime::affinity(thread, bytes, mask);
+    widened(Function::AFFINITY, (thread, bytes, mask), call_site)
+}
+
+/// As [`affinity`], by the number of a process or thread. TBB counts by this one. It reads it
+/// again before it starts a worker: if the mask has changed meanwhile, it would give the worker the
+/// first one, which `sinew exec` would take for a binding by the program.
+pub(crate) extern "C" fn process_affinity(
+    process: usize,
+    bytes: usize,
+    mask: *mut u32,
+    call_site: usize,
+) -> i32 {
+    widened(Function::PROCESS_AFFINITY, (process, bytes, mask), call_site)
+}
+
+fn widened(
+    function: Function,
+    (whose, bytes, mask): (usize, usize, *mut u32),
+    call_site: usize,
+) -> i32 {
+    let status = runtime::affinity(function, whose, bytes, mask);
     if status == 0 && runtime::counts_at_start(call_site) {
         // SAFETY: the C library has just filled that many bytes of the caller's buffer, in whole
         // machine words.

@@ -177,6 +177,7 @@ pub(crate) fn exported_by(function: Function) -> *mut c_void {
         Function::DLMOPEN => exported::dlmopen,
         Function::DLSYM => exported::dlsym,
         Function::AFFINITY => exported::pthread_getaffinity_np,
+        Function::PROCESS_AFFINITY => exported::sched_getaffinity,
         Function::SYSCONF => exported::sysconf,
         Function::NPROCS => exported::get_nprocs,
         Function::NPROCS_CONF => exported::get_nprocs_conf,
@@ -275,6 +276,7 @@ mod exported {
         dlmopen => entry_code!(DLMOPEN);
         dlsym => entry_code!(DLSYM);
         pthread_getaffinity_np => stand_in!(hooks::affinity);
+        sched_getaffinity => stand_in!(hooks::process_affinity);
         sysconf => stand_in!(hooks::sysconf);
         get_nprocs => stand_in!(hooks::get_nprocs);
         get_nprocs_conf => stand_in!(hooks::get_nprocs_conf);
