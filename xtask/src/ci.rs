@@ -3,7 +3,7 @@
 //! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. A step that cannot
 //! run on this machine prints `skipped: reason`.
 
-use crate::{bench, checkers, command, growth, numa, rayon, tidy};
+use crate::{bench, checkers, command, doors, growth, numa, rayon, tidy};
 use sinew_console::Table;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 23] = [
+const STEPS: [Step; 24] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
@@ -36,6 +36,7 @@ const STEPS: [Step; 23] = [
     Step { name: "examples", run: examples },
     Step { name: "overflow", run: overflow },
     Step { name: "compat", run: compat },
+    Step { name: "doors", run: doors_to_other_languages },
     Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
     Step { name: "oldest-rust", run: oldest_rust },
@@ -290,12 +291,13 @@ fn compat() -> Result<Outcome, String> {
 /// The crates that programs depend on, without features and with each one alone: in a build of the
 /// workspace they have all.
 fn features() -> Result<Outcome, String> {
-    const ALONE: [(&str, &[&str]); 6] = [
+    const ALONE: [(&str, &[&str]); 7] = [
         ("sinew-policy", &["", "experiments", "graph", "share", "worklist"]),
         ("sinew-topology", &["", "json", "render", "synthetic"]),
         ("sinew-deque", &["", "experiments"]),
         ("sinew-core", &["", "coordinate", "experiments"]),
         ("sinew-loops", &["", "csv"]),
+        ("sinew-c", &["", "coordinate"]),
         ("sinew", &["", "coordinate", "csv", "experiments", "locality", "profile", "transactions"]),
     ];
     for (package, features) in ALONE {
@@ -340,6 +342,11 @@ fn installed_targets() -> Vec<String> {
 /// Needs an emulator and a kernel, which few machines have installed.
 fn numa_guest() -> Result<Outcome, String> {
     numa::in_ci().map(|missing| missing.map_or(Passed, Skipped))
+}
+
+/// Needs compilers of other languages.
+fn doors_to_other_languages() -> Result<Outcome, String> {
+    doors::in_ci().map(|missing| missing.map_or(Passed, Skipped))
 }
 
 /// The measuring commands, each at its smallest.

@@ -11,12 +11,14 @@
 //! | `numa-guest` | Sinew on a real kernel with several NUMA nodes, emulated | [`numa`] |
 //! | `bench` | the side-by-side benchmarks | [`mod@bench`] |
 //! | `scale` | one file that measures Sinew on any machine | [`scale`] |
+//! | `install-c` | Sinew for C and C++ below a prefix | [`doors`] |
 //! | `versions` | two versions of the bench program beside each other | [`versions`] |
 
 mod bench;
 mod checkers;
 mod ci;
 mod command;
+mod doors;
 mod growth;
 mod numa;
 mod rayon;
@@ -69,6 +71,8 @@ enum Chore {
     Rayon(rayon::Options),
     /// Boot emulated machines with several NUMA nodes, and check Sinew inside them.
     NumaGuest(numa::Options),
+    /// Install Sinew for C and C++: the library, its headers, files for pkg-config and CMake.
+    InstallC(doors::Options),
     /// Make one file that measures Sinew on any machine, without a toolchain there.
     Scale(scale::Options),
     /// Compare two versions of the bench program, in interleaved rounds.
@@ -92,6 +96,7 @@ fn main() -> ExitCode {
         Chore::Fuzz { seconds } => checkers::fuzz(seconds),
         Chore::Rayon(options) => rayon::run(&options),
         Chore::NumaGuest(options) => numa::run(&options),
+        Chore::InstallC(options) => doors::install(&options),
         Chore::Scale(options) => scale::run(&options),
         Chore::Versions(options) => versions::run(&options),
         Chore::Bench { arguments } => bench::run(&arguments),

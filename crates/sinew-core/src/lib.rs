@@ -77,6 +77,8 @@ pub use state::counters::{Counters, StealsAt};
 pub use state::poll::PollReason;
 pub use state::worker::Worker;
 pub use state::worker_memory::OwnPages;
+#[doc(hidden)]
+pub use tasks::begun::BegunScope;
 pub use tasks::broadcast::BroadcastContext;
 pub use tasks::join::{Entering, join, join_context};
 pub use tasks::open;

@@ -344,7 +344,7 @@ impl Pool {
     /// The pool that runs a scope's tasks: this one, or that of a thread that works serially.
     /// Before tasks are queued from outside, a pool with only its external slot starts the thread
     /// that takes them.
-    fn serving(&self) -> &PoolState {
+    pub(super) fn serving(&self) -> &PoolState {
         match tls::serving(&self.state) {
             Some(worker) => return worker.pool(),
             None if self.state.takes_external_threads() && !self.state.has_threads() => {

@@ -47,7 +47,7 @@ pub use options::{Options, Rounds};
 pub use scan::{Kind, scan};
 pub use sweep::{Sweeps, sweeps};
 pub(crate) use visit::FirstError;
-pub use visit::{for_each, try_for_each};
+pub use visit::{for_each, for_each_range, try_for_each};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -1,4 +1,4 @@
-//! `for_each` and `try_for_each`: a function for each item.
+//! `for_each` and `try_for_each`: a function for each item; `for_each_range`: one for each range.
 
 use sinew_sync::lock::Mutex;
 
@@ -7,7 +7,7 @@ use super::options::Options;
 use crate::Stopped;
 use crate::data::Items;
 use sinew_core::{Cancelled, Worker};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// Calls `f` with every item, in no particular order.
 ///
@@ -36,6 +36,32 @@ pub fn for_each<I: Items>(
         ControlFlow::Continue(())
     };
     drive(w, items.length(), options, || (), piece)
+}
+
+/// Calls `f` with disjoint ranges that cover `0..n`, until one call breaks.
+///
+/// Each participant makes a state with `enter`, which its calls get, and drops it when it leaves.
+///
+/// # Errors
+///
+/// As [`for_each`].
+///
+/// # Panics
+///
+/// If `f` does, after every participant has left.
+///
+/// # Cost
+///
+/// As [`for_each`].
+#[inline]
+pub fn for_each_range<L>(
+    w: &Worker,
+    n: usize,
+    options: &Options,
+    enter: impl Fn() -> L + Sync,
+    f: impl Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
+) -> Result<(), Cancelled> {
+    drive(w, n, options, enter, f)
 }
 
 /// Calls `f` with items until one call fails, and returns the first error that was met.

@@ -1,0 +1,217 @@
+// Callbacks that throw: the call throws the first exception, nothing runs afterwards, nothing is
+// lost, and the pool goes on.
+#include <sinew.hpp>
+
+#include <atomic>
+#include <cstdio>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+int failures = 0;
+
+void expect(bool right, const char* what, int line) {
+    if (right) return;
+    std::fprintf(stderr, "line %d: %s\n", line, what);
+    failures++;
+}
+#define EXPECT(condition) expect(condition, #condition, __LINE__)
+
+// The number that `f` throws, or -1.
+template <class F>
+int thrown_by(F&& f) {
+    try {
+        f();
+        return -1;
+    } catch (int number) {
+        return number;
+    }
+}
+
+template <class F>
+int status_of(F&& f) {
+    try {
+        f();
+        return SINEW_OK;
+    } catch (const sinew::error& error) {
+        return error.status();
+    }
+}
+
+// Counts its objects.
+struct counted {
+    static inline std::atomic<int> alive{0};
+    std::string text;
+
+    explicit counted(std::string with = "") : text(std::move(with)) { alive++; }
+    counted(const counted& other) : text(other.text) { alive++; }
+    counted(counted&& other) noexcept : text(std::move(other.text)) { alive++; }
+    counted& operator=(const counted&) = default;
+    counted& operator=(counted&&) = default;
+    ~counted() { alive--; }
+};
+
+bool works(const sinew::options& options) {
+    std::vector<int> marks(1000);
+    sinew::parallel_for(marks.size(), [&](std::size_t i) { marks[i]++; }, options);
+    return std::accumulate(marks.begin(), marks.end(), 0) == 1000;
+}
+
+void loops(const sinew::options& options) {
+    for (std::size_t at : {std::size_t(0), std::size_t(1), std::size_t(7777), std::size_t(99999)}) {
+        std::atomic<std::size_t> running{0};
+        const int number = thrown_by([&] {
+            sinew::parallel_for(
+                100000,
+                [&](std::size_t i) {
+                    running++;
+                    if (i == at) {
+                        running--;
+                        throw 42;
+                    }
+                    running--;
+                },
+                options);
+        });
+        EXPECT(number == 42 && running == 0);
+    }
+    // All throw: one exception arrives, and the rest is cancelled.
+    std::atomic<int> calls{0};
+    const int number = thrown_by([&] {
+        sinew::parallel_for(
+            1000000, [&](std::size_t, std::size_t) { throw int(calls++); }, options);
+    });
+    EXPECT(number >= 0 && number < calls && calls < 1000);
+    EXPECT(works(options));
+}
+
+void joins(const sinew::options& options) {
+    int ran = 0;
+    EXPECT(thrown_by([&] { sinew::join([] { throw 1; }, [&] { ran = 1; }, options); }) == 1);
+    EXPECT(ran == 1);
+    EXPECT(thrown_by([&] { sinew::join([&] { ran = 2; }, [] { throw 2; }, options); }) == 2);
+    EXPECT(ran == 2);
+    const int either = thrown_by([&] { sinew::join([] { throw 3; }, [] { throw 4; }, options); });
+    EXPECT(either == 3 || either == 4);
+    // Through a loop in a join in a loop.
+    const int inner = thrown_by([&] {
+        sinew::parallel_for(
+            10,
+            [&](std::size_t i) {
+                sinew::join([&] { sinew::parallel_for(5, [&](std::size_t j) {
+                                      if (i == 3 && j == 4) throw 34;
+                                  }, options); },
+                            [] {}, options);
+            },
+            options);
+    });
+    EXPECT(inner == 34);
+}
+
+void scopes(const sinew::options& options) {
+    std::atomic<int> ran{0};
+    const int number = thrown_by([&] {
+        sinew::scope(
+            [&](sinew::task_scope& s) {
+                for (int i = 0; i < 100; i++) {
+                    s.spawn([&, i, object = counted("task")] {
+                        ran++;
+                        if (i == 50) throw 50;
+                        if (i < 10) s.spawn([&] { ran++; });
+                    });
+                }
+            },
+            options);
+    });
+    EXPECT(number == 50 && ran == 110 && counted::alive == 0);
+    const int body = thrown_by([&] {
+        sinew::scope(
+            [&](sinew::task_scope& s) {
+                s.spawn([&] { ran = 1; });
+                throw 7;
+            },
+            options);
+    });
+    EXPECT(body == 7 && ran == 1);
+}
+
+void reductions(const sinew::options& options) {
+    const auto add = [](counted sum, std::size_t i) {
+        sum.text += std::to_string(i % 10);
+        return sum;
+    };
+    const auto append = [](counted left, const counted& right) {
+        left.text += right.text;
+        return left;
+    };
+    std::string expected;
+    for (std::size_t i = 0; i < 5000; i++) expected += std::to_string(i % 10);
+    EXPECT(sinew::reduce(5000, counted(), add, append, options).text == expected);
+    EXPECT(sinew::reduce(0, counted("none"), add, append, options).text == "none");
+    EXPECT(counted::alive == 0);
+    const auto throwing = [&](counted sum, std::size_t i) {
+        if (i == 4321) throw 4321;
+        return add(std::move(sum), i);
+    };
+    EXPECT(thrown_by([&] { sinew::reduce(5000, counted(), throwing, append, options); }) == 4321);
+    const auto bad = [](counted, const counted&) -> counted { throw 5; };
+    EXPECT(thrown_by([&] { sinew::reduce(5000, counted(), add, bad, options); }) == 5);
+    EXPECT(counted::alive == 0);
+    const auto plus = [](double a, double b) { return a + b; };
+    const auto part = [](double sum, std::size_t begin, std::size_t end) {
+        for (; begin < end; begin++) sum += 1.0 / double(begin + 1);
+        return sum;
+    };
+    sinew::options alone = options;
+    const double one = sinew::reduce(100000, 0.0, part, plus, alone.threads(1));
+    const double all = sinew::reduce(100000, 0.0, part, plus, options);
+    EXPECT(!(one < all) && !(all < one));
+}
+
+void controls(const sinew::options& options) {
+    sinew::control control;
+    sinew::options under = options;
+    under.under(control);
+    std::size_t visits = 0;
+    bool ended = false;
+    try {
+        sinew::parallel_for(std::size_t(-1) / 4, [&](std::size_t, std::size_t, unsigned worker) {
+            if (worker == 0 && ++visits == 3) control.cancel();
+        }, under);
+    } catch (const sinew::cancelled& error) {
+        ended = error.status() == SINEW_ECANCELLED && *error.what() != '\0';
+    }
+    EXPECT(ended && visits >= 3 && control.progress().done < control.progress().total);
+}
+
+}  // namespace
+
+int main() {
+    sinew::pool of_four(4), spare(1, 1);
+    for (const auto& options : {sinew::options(), sinew::options().in(of_four)}) {
+        loops(options);
+        joins(options);
+        scopes(options);
+        reductions(options);
+        controls(options);
+        EXPECT(works(options));
+    }
+    EXPECT(status_of([] { sinew::pool none(0); }) == SINEW_EINVAL);
+    EXPECT(status_of([] { sinew::parallel_for(9, [](std::size_t) {}, sinew::options().threads(0)); }) ==
+           SINEW_EINVAL);
+    EXPECT(status_of([&] { sinew::blocking outside(spare); }) == SINEW_ETHREAD);
+    sinew::parallel_for(1, [&](std::size_t) { sinew::blocking here(spare); },
+                        sinew::options().in(spare));
+    sinew::pool moved(std::move(of_four));
+    EXPECT(moved.max_workers() == 4 && works(sinew::options().in(moved)));
+    std::atomic<bool> ran{false};
+    {
+        sinew::pool ends(1);
+        sinew::spawn([&, object = counted("detached")] { ran = true; }, sinew::options().in(ends));
+    }
+    EXPECT(ran && counted::alive == 0);
+    return failures != 0;
+}

@@ -1,0 +1,15 @@
+//! Sinew for other languages: its installation, and its tests, which need compilers of these
+//! languages.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `install` | the library, its headers, and files for pkg-config and CMake below a prefix |
+//! | `compile` | compilers of this machine; a program from its source to its exit status |
+//! | `check` | what CI runs |
+
+mod check;
+mod compile;
+mod install;
+
+pub(crate) use check::in_ci;
+pub(crate) use install::{Options, install};
