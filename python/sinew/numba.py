@@ -27,14 +27,14 @@ _MODULE = "numba.np.ufunc.omppool"
 # The functions of a layer, by their names in numba; the library's have the prefix `sinew_numba_`.
 _OURS = (
     "launch_threads",
-    "synchronize",
-    "ready",
-    "add_task",
     "parallel_for",
     "set_num_threads",
     "get_num_threads",
     "get_thread_id",
 )
+
+# Of an older interface.
+_UNUSED = ("synchronize", "ready", "add_task")
 
 # The division of an iteration space by chunk size, which needs no threads, is numba's own.
 _NUMBAS = (
@@ -63,6 +63,8 @@ def use():
     layer = types.ModuleType(_MODULE, __doc__)
     for name in _OURS:
         setattr(layer, name, address(f"sinew_numba_{name}"))
+    for name in _UNUSED:
+        setattr(layer, name, address("sinew_numba_unused"))
     for name in _NUMBAS:
         setattr(layer, name, getattr(workqueue, name))
     layer.openmp_vendor = "Sinew"

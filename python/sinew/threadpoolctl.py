@@ -9,6 +9,8 @@ import functools
 
 import threadpoolctl
 
+from ._library import active_workers, set_threads
+
 
 class SinewController(threadpoolctl.LibController):
     """Reads and sets how many workers of the process's pool may run."""
@@ -16,15 +18,15 @@ class SinewController(threadpoolctl.LibController):
     user_api = "sinew"
     internal_api = "sinew"
     filename_prefixes = ("libsinew",)
-    check_symbols = ("sinew_abi", "sinew_set_threads")
+    check_symbols = ("sinew_abi_version", "sinew_set_threads")
 
     def get_num_threads(self):
         """The number of workers that may run."""
-        return self.dynlib.sinew_active(None)
+        return active_workers()
 
     def set_num_threads(self, num_threads):
         """Limits the workers that run."""
-        return self.dynlib.sinew_set_threads(None, num_threads)
+        set_threads(num_threads)
 
     def get_version(self):
         """The version of the library."""
