@@ -122,10 +122,10 @@ class Ends(unittest.TestCase):
 
     def test_the_interpreter_ends_after_the_last_call(self):
         printed = run_script("""
-            import sinew, time
+            import os, sinew, time
             executor = sinew.Executor(max_workers=2)
             for n in range(4):
-                executor.submit(lambda n=n: (time.sleep(0.05), print("call", n, flush=True)))
+                executor.submit(lambda n=n: (time.sleep(0.05), os.write(1, f"call {n}\\n".encode())))
         """)
         self.assertEqual(sorted(printed.splitlines()), [f"call {n}" for n in range(4)])
 

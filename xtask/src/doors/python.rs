@@ -25,7 +25,7 @@ const OTHERS: [&str; 7] = [
 
 /// numba's tests: loops with masks, by threads, and the numbers of threads.
 const NUMBAS: [&str; 4] = [
-    "numba.tests.test_num_threads",
+    "numba.tests.test_num_threads.TestNumThreads",
     "numba.tests.test_parfors.TestPrangeBasic",
     "numba.tests.test_parallel_backend.TestParallelBackend.test_threading_concurrent_mix_use_masks",
     "numba.tests.test_parallel_backend.TestParallelBackend.test_multiprocessing_fork_concurrent_mix_use",
