@@ -56,7 +56,7 @@ public:
     }
 
     // The pool of the process, which is not owned.
-    static pool of_process() noexcept { return pool(nullptr); }
+    static pool of_process() noexcept { return pool(borrowed{}); }
 
     pool(pool&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
     pool(const pool&) = delete;
@@ -88,7 +88,8 @@ public:
     }
 
 private:
-    explicit pool(std::nullptr_t) noexcept {}
+    struct borrowed {};
+    explicit pool(borrowed) noexcept {}
 
     unsigned number(sinew_status (*get)(sinew_pool*, unsigned*)) const {
         unsigned value = 0;

@@ -5,10 +5,18 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
+// SAFETY of all calls: the header's terms for the arguments.
 /// `sinew_range_fn`: context, first index, end, number of the participant.
 pub(crate) type RangeFn = unsafe extern "C-unwind" fn(*mut c_void, usize, usize, c_uint) -> c_int;
-/// `sinew_task_fn`.
+/// `sinew_task_fn`: context.
 pub(crate) type TaskFn = unsafe extern "C-unwind" fn(*mut c_void);
+/// `sinew_reduce_fn`: context, value, first index, end.
+pub(crate) type ReduceFn =
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize, usize) -> c_int;
+/// The beginning or the end of a value: context, value.
+pub(crate) type ValueFn = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void);
+/// Context, value, the value to be added after it.
+pub(crate) type CombineFn = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void);
 
 /// A function of the caller and its context.
 #[derive(Clone, Copy)]

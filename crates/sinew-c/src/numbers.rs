@@ -57,8 +57,8 @@ impl Numbers {
         if at == 0 { &self.first } else { &self.others[at - 1] }
     }
 
-    /// A number from 1 on. As long as none is free, a participant that has left the loop is about to
-    /// return its own.
+    /// A number from 1 on. As long as none is free, a participant that has left the loop is about
+    /// to return its own.
     #[inline(never)]
     fn take_other(&self) -> Number<'_> {
         loop {

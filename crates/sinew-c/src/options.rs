@@ -1,12 +1,13 @@
 //! Structures that callers fill in. The first field of each is its size, so later versions of the
 //! library can add fields at the end and still serve older programs.
 
-use std::ffi::{c_uint, c_void};
+use std::ffi::c_uint;
 use std::mem::MaybeUninit;
 
 use sinew_core::Wait;
 use sinew_policy::chunk::Schedule;
 
+use crate::callback::{CombineFn, ReduceFn, ValueFn};
 use crate::handle::Handle;
 use crate::status::{Outcome, Status};
 
@@ -19,7 +20,7 @@ pub(crate) const ALL: c_uint = c_uint::MAX;
 ///
 /// `repr(C)`, the first field is a `usize`, and every pattern of bits is a value.
 pub(crate) unsafe trait ByItsSize: Copy {
-    /// What an older program, which knows fewer fields, does not set.
+    /// Values for the fields that an older program does not know.
     const DEFAULT: Self;
 }
 
@@ -51,15 +52,11 @@ pub(crate) struct LoopOptions {
 pub(crate) struct Reduction {
     pub(crate) struct_size: usize,
     pub(crate) value_size: usize,
-    pub(crate) identity: Option<unsafe extern "C-unwind" fn(*mut c_void, *mut c_void)>,
+    pub(crate) identity: Option<ValueFn>,
     pub(crate) range: Option<ReduceFn>,
-    pub(crate) combine: Option<unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void)>,
-    pub(crate) drop: Option<unsafe extern "C-unwind" fn(*mut c_void, *mut c_void)>,
+    pub(crate) combine: Option<CombineFn>,
+    pub(crate) drop: Option<ValueFn>,
 }
-
-/// `sinew_reduce_fn`: context, value, first index, end.
-pub(crate) type ReduceFn =
-    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, usize, usize) -> std::ffi::c_int;
 
 // SAFETY: `repr(C)` integers.
 unsafe impl ByItsSize for PoolOptions {

@@ -2,6 +2,7 @@
 
 use std::ffi::c_uint;
 use std::num::NonZero;
+use std::sync::{Arc, Condvar, PoisonError};
 
 use sinew_core::{BuildError, Counters, MAX_THREADS, Pool, Worker, global_pool};
 use sinew_sync::lock::Mutex;
@@ -18,6 +19,7 @@ pub(crate) struct Created {
     /// How many of its workers only replace blocked ones.
     spare: usize,
     limit: Mutex<Limit>,
+    detached: Arc<DetachedTasks>,
 }
 
 /// How many workers may work: `threads`, and one for each blocked one.
@@ -42,10 +44,14 @@ impl Created {
     }
 }
 
-/// The pool of a handle, and a count that keeps it.
+/// The pool of a handle, which stays while this exists.
 pub(crate) enum Here {
     Process(&'static Pool),
-    Created(Use<Created>),
+    /// Counted in the table.
+    Counted(Use<Created>),
+    /// For a worker of the pool: the call or the detached task that it runs is counted. A count of
+    /// its own would be a line that all workers write.
+    Inside(&'static Created),
 }
 
 impl Here {
@@ -57,10 +63,13 @@ impl Here {
         if handle.is_null() {
             return Ok(Self::Process(global_pool()));
         }
-        let created = POOLS.get(handle)?;
-        match created.pool.is_of_another_process() {
-            true => Err(Status::Fork),
-            false => Ok(Self::Created(created)),
+        let created = POOLS.peek(handle)?;
+        if created.pool.is_of_another_process() {
+            return Err(Status::Fork);
+        }
+        match created.pool.with_current(|worker| worker.is_some()) {
+            true => Ok(Self::Inside(created)),
+            false => POOLS.get(handle).map(Self::Counted),
         }
     }
 
@@ -68,14 +77,16 @@ impl Here {
     pub(crate) fn pool(&self) -> &Pool {
         match self {
             Self::Process(pool) => pool,
-            Self::Created(created) => &created.pool,
+            Self::Counted(created) => &created.pool,
+            Self::Inside(created) => &created.pool,
         }
     }
 
     fn created(&self) -> Option<&Created> {
         match self {
             Self::Process(_) => None,
-            Self::Created(created) => Some(created),
+            Self::Counted(created) => Some(created),
+            Self::Inside(created) => Some(created),
         }
     }
 }
@@ -91,7 +102,67 @@ pub(crate) fn run<R: Send>(
     f: impl FnOnce(&Worker) -> Outcome<R> + Send,
 ) -> Outcome<R> {
     let here = Here::of(handle)?;
-    here.pool().run(f)
+    let pool = here.pool();
+    pool.with_current(|worker| match worker {
+        Some(worker) => f(worker),
+        None => pool.run(f),
+    })
+}
+
+/// Runs `task` as a detached task of the pool of `handle`, which does not end before it.
+///
+/// # Errors
+///
+/// As [`Here::of`].
+pub(crate) fn spawn(handle: Handle, task: impl FnOnce() + Send + 'static) -> Outcome {
+    let here = Here::of(handle)?;
+    let counted = here.created().map(|created| Detached::begin(&created.detached));
+    here.pool().spawn(move |_| {
+        task();
+        drop(counted);
+    });
+    Ok(())
+}
+
+/// The detached tasks of a pool.
+#[derive(Default)]
+struct DetachedTasks {
+    count: std::sync::Mutex<usize>,
+    is_zero: Condvar,
+}
+
+impl DetachedTasks {
+    fn count(&self) -> std::sync::MutexGuard<'_, usize> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all have ended, those included that they spawn.
+    fn wait(&self) {
+        let is_left = |count: &mut usize| *count > 0;
+        drop(self.is_zero.wait_while(self.count(), is_left));
+    }
+}
+
+/// A detached task, which is counted.
+struct Detached {
+    tasks: Arc<DetachedTasks>,
+}
+
+impl Detached {
+    fn begin(tasks: &Arc<DetachedTasks>) -> Self {
+        *tasks.count() += 1;
+        Self { tasks: Arc::clone(tasks) }
+    }
+}
+
+impl Drop for Detached {
+    fn drop(&mut self) {
+        let mut count = self.tasks.count();
+        *count -= 1;
+        if *count == 0 {
+            self.tasks.is_zero.notify_all();
+        }
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -114,7 +185,7 @@ extern "C" fn sinew_pool_create(from: *const PoolOptions, out: *mut Handle) -> S
         })?;
         let usual = pool.max_threads() - spare;
         let limit = Mutex::new(Limit { threads: usual, blocked: 0 });
-        let created = Created { pool, spare, limit };
+        let created = Created { pool, spare, limit, detached: Arc::default() };
         if spare > 0 {
             created.change(|_| Ok(()))?;
         }
@@ -125,9 +196,16 @@ extern "C" fn sinew_pool_create(from: *const PoolOptions, out: *mut Handle) -> S
 #[unsafe(no_mangle)]
 extern "C" fn sinew_pool_destroy(pool: Handle) -> Status {
     guarded(|| {
-        // Outside of the table: a pool ends when its detached tasks have run.
-        drop(POOLS.remove(pool)?);
-        Ok(())
+        let created = POOLS.peek(pool)?;
+        if created.pool.with_current(|worker| worker.is_some()) {
+            return Err(Status::Busy);
+        }
+        // The tasks may use the handle. In a child their threads do not exist.
+        if !created.pool.is_of_another_process() {
+            let tasks = Arc::clone(&created.detached);
+            tasks.wait();
+        }
+        POOLS.remove(pool).map(drop)
     })
 }
 

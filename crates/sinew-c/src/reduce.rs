@@ -11,10 +11,10 @@ use sinew_core::Worker;
 use sinew_loops::loops::{Options, fold_ranges};
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
-use crate::callback::Callback;
+use crate::callback::{Callback, CombineFn, ReduceFn, ValueFn};
 use crate::control;
 use crate::handle::Handle;
-use crate::options::{self, LoopOptions, ReduceFn, Reduction};
+use crate::options::{self, LoopOptions, Reduction};
 use crate::pool;
 use crate::ranges::loop_options;
 use crate::status::{Outcome, Status, guarded};
@@ -32,10 +32,10 @@ const SHORT: usize = 4;
 /// The functions of a reduction, with their context.
 struct Functions {
     size: usize,
-    identity: unsafe extern "C-unwind" fn(*mut c_void, *mut c_void),
+    identity: ValueFn,
     range: ReduceFn,
-    combine: unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void),
-    drop: Option<unsafe extern "C-unwind" fn(*mut c_void, *mut c_void)>,
+    combine: CombineFn,
+    drop: Option<ValueFn>,
 }
 
 /// A value, which ends by being combined into another one, returned, or dropped.

@@ -37,7 +37,7 @@ impl Status {
         match self {
             Self::Ok => c"done",
             Self::Invalid => {
-                c"an argument is not valid: a null pointer, a number of 0, an unknown schedule or size"
+                c"not a valid argument: a null pointer, a number of 0, an unknown schedule or size"
             }
             Self::Handle => c"the pool, control or scope does not exist, or exists no more",
             Self::Cancelled => c"the control was cancelled; not every element was visited",
@@ -51,7 +51,7 @@ impl Status {
     }
 }
 
-/// What the functions of this crate return before it is a [`Status`].
+/// The result of a function of this crate, before it is a [`Status`].
 pub(crate) type Outcome<T = ()> = Result<T, Status>;
 
 /// Calls `body`, and makes its outcome, or its panic, a status.

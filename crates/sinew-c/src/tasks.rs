@@ -45,8 +45,7 @@ extern "C" fn sinew_join(
 extern "C" fn sinew_spawn(pool: Handle, context: *mut c_void, function: Option<TaskFn>) -> Status {
     guarded(|| {
         let task = callback(context, function)?;
-        Here::of(pool)?.pool().spawn(move |_| task.call());
-        Ok(())
+        pool::spawn(pool, move || task.call())
     })
 }
 

@@ -1,11 +1,12 @@
-//! What the functions do is tested by programs in C and C++, in `tests`. Here: what needs no
-//! compiler.
+//! Tests that need no C compiler. Programs in C and C++ (`tests`) test the functions.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use sinew_sync::atomic::{AtomicUsize, Ordering};
+
+use crate::callback::RangeFn;
 use crate::handle::{Kind, Table};
 use crate::numbers::Numbers;
 use crate::options::{self, LoopOptions, PoolOptions, Reduction};
@@ -126,6 +127,7 @@ fn numbers_are_dense_and_return_when_they_are_dropped() {
     }
 }
 
+// SAFETY: the context is that of the call below.
 unsafe extern "C-unwind" fn mark(
     context: *mut c_void,
     begin: usize,
@@ -140,13 +142,14 @@ unsafe extern "C-unwind" fn mark(
     0
 }
 
+// SAFETY: as in the header, which C compilers read.
 unsafe extern "C" {
     fn sinew_for(
         pool: *mut c_void,
         n: usize,
         options: *const c_void,
         context: *mut c_void,
-        function: unsafe extern "C-unwind" fn(*mut c_void, usize, usize, c_uint) -> c_int,
+        function: RangeFn,
     ) -> c_int;
     fn sinew_pool_create(options: *const c_void, pool: *mut *mut c_void) -> c_int;
     fn sinew_pool_destroy(pool: *mut c_void) -> c_int;

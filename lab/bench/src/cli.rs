@@ -18,8 +18,9 @@ use std::path::PathBuf;
 /// round. Rows called "sinew again" show the noise. Bars are printed as PASS or MISS, for
 /// information; the exit status is 1 only after a wrong result.
 ///
-/// OpenMP and oneTBB need a C++ compiler called c++ when the program runs; fork_union needs one
-/// when it is built, with `--features fork-union`. A missing rival is skipped, with the reason.
+/// OpenMP, oneTBB and libsinew (Sinew in C++) need a C++ compiler called c++ when the program runs;
+/// fork_union needs one when it is built, with `--features fork-union`. A missing rival is skipped,
+/// with the reason.
 #[derive(Debug, Parser)]
 #[command(name = "bench", version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {

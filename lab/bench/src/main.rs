@@ -109,8 +109,8 @@ fn rivals(cli: &Cli) -> (Vec<SharedRival>, Vec<String>) {
                 .to_owned(),
         );
     }
-    for (name, runtime) in [("openmp", Runtime::OpenMp), ("tbb", Runtime::Tbb)] {
-        if cli.invites(runtime) {
+    for (name, runtime) in Runtime::RIVALS {
+        if !runtime.is_here() && cli.invites(runtime) {
             match Rival::start(runtime) {
                 Ok(rival) => rivals.push(Rc::new(RefCell::new(rival))),
                 Err(why) => skipped.push(format!("{name}: {why}")),

@@ -14,21 +14,24 @@ pub(crate) enum Runtime {
     ForkUnion,
     OpenMp,
     Tbb,
+    /// Sinew in C++, by its library for C.
+    Libsinew,
 }
 
 impl Runtime {
     /// The rivals, by the names that the command line knows.
-    pub(crate) const RIVALS: [(&'static str, Self); 5] = [
+    pub(crate) const RIVALS: [(&'static str, Self); 6] = [
         ("rayon", Self::Rayon),
         ("chili", Self::Chili),
         ("fork_union", Self::ForkUnion),
         ("openmp", Self::OpenMp),
         ("tbb", Self::Tbb),
+        ("libsinew", Self::Libsinew),
     ];
 
     /// Whether it runs in this process.
     pub(crate) fn is_here(self) -> bool {
-        !matches!(self, Self::OpenMp | Self::Tbb)
+        !matches!(self, Self::OpenMp | Self::Tbb | Self::Libsinew)
     }
 }
 

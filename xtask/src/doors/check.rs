@@ -1,5 +1,5 @@
-//! What CI runs: the exported names, and every example and test in C and C++, by each compiler, with
-//! both kinds of the library, and under valgrind.
+//! The step of CI: the exported names, and every example and test in C and C++, by each compiler,
+//! with both kinds of the library, and under valgrind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -145,8 +145,8 @@ fn pages(library: &Library, ending: &str) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-/// The parallel scheduler of C++26: under a transcript of its interface, and under stdexec where the
-/// environment names its headers.
+/// The parallel scheduler of C++26: under a transcript of its interface, and under stdexec where
+/// the environment names its headers.
 fn scheduler(library: &Library, compilers: &[String]) -> Result<(), String> {
     let tests = source().join("tests/scheduler");
     let backend = library.prefix.join("share/sinew/sinew_parallel_scheduler.cpp");
@@ -171,7 +171,7 @@ fn scheduler(library: &Library, compilers: &[String]) -> Result<(), String> {
     library.run(&[], &program)
 }
 
-/// What pkg-config and CMake find is enough to compile a program.
+/// A program that is compiled with nothing but what pkg-config or CMake finds.
 fn packages(library: &Library, compilers: &[String]) -> Result<(), String> {
     let Some(compiler) = compilers.first() else { return Ok(()) };
     let example = source().join("examples/loop.c");

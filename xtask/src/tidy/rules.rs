@@ -20,7 +20,7 @@ const MOST_LINES: usize = 600;
 const PROOF_REACH: usize = 12;
 
 /// Crates that may contain `unsafe`, and so cannot forbid it.
-const UNSAFE_CRATES: [&str; 10] = [
+const UNSAFE_CRATES: [&str; 11] = [
     "sinew-sync",
     "sinew-deque",
     "sinew-core",
@@ -31,6 +31,7 @@ const UNSAFE_CRATES: [&str; 10] = [
     "sinew-coord",
     "sinew-preload",
     "sinew-exec",
+    "sinew-c",
 ];
 
 /// A program that brings its own allocator.

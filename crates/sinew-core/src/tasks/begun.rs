@@ -14,6 +14,20 @@ use crate::state::worker::Worker;
 const CALLER: u32 = 1;
 
 /// A scope that has begun. Its pool must not end before it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// let pool = sinew_core::Pool::builder().threads(2).build()?;
+/// let (one, scope) = (Arc::new(()), Arc::new(pool.begin_scope()));
+/// for _ in 0..10 {
+///     let (one, inner) = (one.clone(), scope.clone());
+///     scope.spawn(move |_| inner.spawn(move |_| drop(one)));
+/// }
+/// assert!(scope.end() && !scope.has_tasks() && !scope.end());
+/// assert_eq!(Arc::strong_count(&one), 1);
+/// # Ok::<(), sinew_core::BuildError>(())
+/// ```
 pub struct BegunScope {
     /// Elsewhere, since its tasks have pointers to it.
     state: Box<ScopeState>,

@@ -70,7 +70,7 @@ mod tests {
         use crate::problem::Runtime;
         use crate::runtimes::process::Rival;
         use std::{cell::RefCell, rc::Rc};
-        for runtime in [Runtime::OpenMp, Runtime::Tbb] {
+        for runtime in [Runtime::OpenMp, Runtime::Tbb, Runtime::Libsinew] {
             let rival = match Rival::start(runtime) {
                 Ok(rival) => Rc::new(RefCell::new(rival)),
                 Err(why) => {

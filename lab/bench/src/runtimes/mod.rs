@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | Sinew, rayon, chili, fork_union | a pool of its own in this process | the pool is dropped |
 //! | OpenMP | a team inside a process that is started once | `omp_pause_resource_all` ends the team |
+//! | libsinew, in C++ | a pool in such a process | the pool is destroyed |
 //! | oneTBB | an arena and a `global_control` in such a process | `tbb::finalize` ends the workers |
 //!
 //! `OMP_WAIT_POLICY` and its kind are left as the user set them: the default of the library is what

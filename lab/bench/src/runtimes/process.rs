@@ -39,6 +39,11 @@ fn recipe(runtime: Runtime) -> Option<Recipe> {
             source: include_str!("../../rivals/tbb.cpp"),
             flags: &["-ltbb", "-pthread"],
         }),
+        Runtime::Libsinew => Some(Recipe {
+            name: "libsinew",
+            source: include_str!("../../rivals/sinew.cpp"),
+            flags: &["-pthread"],
+        }),
         _ => None,
     }
 }
@@ -62,7 +67,9 @@ impl Rival {
         let folder =
             tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
         let program = folder.path().join(recipe.name);
-        compile(&recipe, folder.path(), &program, &[])?;
+        let installed = if runtime == Runtime::Libsinew { libsinew()? } else { Vec::new() };
+        let flags: Vec<&str> = installed.iter().map(String::as_str).collect();
+        compile(&recipe, folder.path(), &program, &flags)?;
         // The folder goes now; a running program keeps its file.
         let process = Spoken::start(recipe.name, &mut Command::new(&program))?;
         Ok(Self { runtime, name: recipe.name, process })
@@ -89,6 +96,24 @@ impl Rival {
 fn parse(reply: &str) -> Option<Sample> {
     let (ns, answer) = reply.trim().split_once(' ')?;
     Some(Sample { ns: ns.parse().ok()?, answer: answer.parse().ok()? })
+}
+
+/// The flags by which a program finds the library for C, which the command that builds this program
+/// installs beside it.
+fn libsinew() -> Result<Vec<String>, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    // In `target/release`, or for tests in `target/debug/deps`.
+    let above = own.ancestors().skip(2).take(2).map(|folder| folder.join("doors"));
+    let prefix = above.into_iter().find(|prefix| prefix.join("lib/libsinew.so.0").exists());
+    let prefix = prefix.ok_or("not installed: cargo xtask install-c --prefix target/doors")?;
+    let (include, lib) = (prefix.join("include"), prefix.join("lib"));
+    let (include, lib) = (include.display(), lib.display());
+    Ok(vec![
+        format!("-I{include}"),
+        format!("-L{lib}"),
+        "-lsinew".to_owned(),
+        format!("-Wl,-rpath,{lib}"),
+    ])
 }
 
 const NO_PROCESS: &str = "it does not run in a process of its own";
