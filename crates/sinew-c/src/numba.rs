@@ -19,6 +19,7 @@ use sinew_sync::statics::{AtomicU32, Ordering};
 use crate::numbers::{Number, Numbers};
 
 /// A compiled function: operands, lengths of dimensions, steps, data.
+// SAFETY of a call: the arrays have the lengths that numba compiled it for.
 type Kernel = unsafe extern "C" fn(*mut *mut c_char, *mut usize, *const isize, *mut c_void);
 
 /// `NUMBA_NUM_THREADS`: the number of threads of a thread that has set none.
