@@ -162,3 +162,98 @@ extern "C" fn sinew_numba_get_thread_id() -> isize {
 /// `synchronize`, `ready` and `add_task`: numba requires their addresses and calls none of them.
 #[unsafe(no_mangle)]
 extern "C" fn sinew_numba_unused() {}
+
+#[cfg(test)]
+mod tests {
+    //! Blind to: what numba compiles. The tests of the Python package run that.
+
+    use super::*;
+    use sinew_sync::atomic::AtomicUsize;
+
+    const ROWS: usize = 3000;
+    const WIDTH: usize = 2;
+
+    /// What the kernels of a test write.
+    struct Log {
+        visits: Vec<AtomicUsize>,
+        failures: AtomicUsize,
+        threads: u32,
+        inner: bool,
+    }
+
+    impl Log {
+        fn new(threads: u32, inner: bool) -> Self {
+            let visits = (0..ROWS).map(|_| AtomicUsize::new(0)).collect();
+            Self { visits, failures: AtomicUsize::new(0), threads, inner }
+        }
+
+        fn expect(&self, holds: bool) {
+            self.failures.fetch_add(usize::from(!holds), Ordering::Relaxed);
+        }
+
+        /// Runs a region over a table of row numbers, which lies backwards in memory.
+        fn region(&self, rows: usize) {
+            let table: Vec<usize> = (0..rows * WIDTH).rev().map(|at| at / WIDTH).collect();
+            let last = table.as_ptr().wrapping_add((rows * WIDTH).saturating_sub(WIDTH));
+            let operands = [last.cast_mut().cast::<c_char>()];
+            let steps = [-((WIDTH * size_of::<usize>()) as isize)];
+            let data = std::ptr::from_ref(self).cast_mut().cast::<c_void>();
+            let (operands, lengths) = (operands.as_ptr(), [rows, WIDTH]);
+            let (lengths, steps) = (lengths.as_ptr(), steps.as_ptr());
+            let threads = self.threads as isize;
+            sinew_numba_parallel_for(kernel, operands, lengths, steps, data, 1, 1, threads);
+        }
+    }
+
+    unsafe extern "C" fn kernel(
+        operands: *mut *mut c_char,
+        lengths: *mut usize,
+        steps: *const isize,
+        data: *mut c_void,
+    ) {
+        // SAFETY: as `Log::region` made them.
+        let (log, first, rows, width, step) =
+            unsafe { (&*data.cast::<Log>(), *operands, *lengths, *lengths.add(1), *steps) };
+        let number = sinew_numba_get_thread_id();
+        log.expect(width == WIDTH && (0..log.threads as isize).contains(&number));
+        log.expect(sinew_numba_get_num_threads() == log.threads as isize);
+        for row in 0..rows as isize {
+            // SAFETY: a row of the table.
+            let at = unsafe { *first.offset(row * step).cast::<usize>() };
+            log.visits[at].fetch_add(1, Ordering::Relaxed);
+            if log.inner && at.is_multiple_of(500) {
+                let inner = Log::new(1, false);
+                inner.region(70);
+                log.expect(inner.failures.into_inner() == 0);
+                log.expect(sinew_numba_get_thread_id() == number);
+            }
+        }
+    }
+
+    /// Catches: a row that is left out or visited twice, a number that is too high, and a thread
+    /// that keeps the number of a nested region.
+    #[test]
+    fn a_region_visits_each_row_once_with_numbers_below_its_threads() {
+        for threads in [1, 2, 7] {
+            for rows in [0, 1, 2, 64, ROWS] {
+                let log = Log::new(threads, true);
+                log.region(rows);
+                assert_eq!(log.failures.load(Ordering::Relaxed), 0, "{threads} threads");
+                let visits: Vec<_> = log.visits.into_iter().map(AtomicUsize::into_inner).collect();
+                assert!(visits[..rows].iter().all(|&n| n == 1), "{rows} rows: {visits:?}");
+                assert!(visits[rows..].iter().all(|&n| n == 0), "{rows} rows: {visits:?}");
+            }
+        }
+        assert_eq!(sinew_numba_get_thread_id(), 0);
+    }
+
+    /// Catches: a number of threads that other threads see, and one that is lost.
+    #[test]
+    fn a_thread_keeps_its_own_number_of_threads() {
+        sinew_numba_launch_threads(5);
+        let before = sinew_numba_get_num_threads();
+        sinew_numba_set_num_threads(3);
+        let other = std::thread::spawn(|| sinew_numba_get_num_threads()).join().unwrap();
+        assert_eq!((before, other, sinew_numba_get_num_threads()), (5, 5, 3));
+    }
+}
