@@ -23,7 +23,7 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 24] = [
+const STEPS: [Step; 25] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
@@ -37,6 +37,7 @@ const STEPS: [Step; 24] = [
     Step { name: "overflow", run: overflow },
     Step { name: "compat", run: compat },
     Step { name: "doors", run: doors_to_other_languages },
+    Step { name: "python", run: || doors::python().map(|missing| missing.map_or(Passed, Skipped)) },
     Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
     Step { name: "oldest-rust", run: oldest_rust },

@@ -12,6 +12,7 @@
 //! | `bench` | the side-by-side benchmarks | [`mod@bench`] |
 //! | `scale` | one file that measures Sinew on any machine | [`scale`] |
 //! | `install-c` | Sinew for C and C++ below a prefix | [`doors`] |
+//! | `python` | the Python package, installed and tested | [`doors`] |
 //! | `versions` | two versions of the bench program beside each other | [`versions`] |
 //! | `weight` | what it costs to depend on Sinew: build time and size | [`weight`] |
 
@@ -75,6 +76,8 @@ enum Chore {
     NumaGuest(numa::Options),
     /// Install Sinew for C and C++: the library, its headers, files for pkg-config and CMake.
     InstallC(doors::Options),
+    /// Install the Python package into an environment below target/, and test it there.
+    Python,
     /// Make one file that measures Sinew on any machine, without a toolchain there.
     Scale(scale::Options),
     /// Compare two versions of the bench program, in interleaved rounds.
@@ -101,6 +104,11 @@ fn main() -> ExitCode {
         Chore::Rayon(options) => rayon::run(&options),
         Chore::NumaGuest(options) => numa::run(&options),
         Chore::InstallC(options) => doors::install(&options),
+        Chore::Python => doors::python().map(|missing| {
+            if let Some(reason) = missing {
+                println!("skipped: {reason}");
+            }
+        }),
         Chore::Scale(options) => scale::run(&options),
         Chore::Versions(options) => versions::run(&options),
         Chore::Weight(options) => weight::run(&options),

@@ -18,10 +18,12 @@
 //! | `numbers` | the numbers of a loop's participants |
 //! | `ranges`, `reduce` | loops and reductions |
 //! | `tasks` | joins, scopes and detached tasks |
+//! | `numba` | the threading layer of numba |
 
 mod callback;
 mod control;
 mod handle;
+mod numba;
 mod numbers;
 mod options;
 mod pool;

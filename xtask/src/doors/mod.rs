@@ -5,11 +5,14 @@
 //! |---|---|
 //! | `install` | the library, its headers, and files for pkg-config and CMake below a prefix |
 //! | `compile` | compilers of this machine; a program from its source to its exit status |
-//! | `check` | the step of CI |
+//! | `check` | what CI runs for C and C++ |
+//! | `python` | the Python package: what `cargo xtask python` and CI run |
 
 mod check;
 mod compile;
 mod install;
+mod python;
 
 pub(crate) use check::in_ci;
 pub(crate) use install::{Options, install};
+pub(crate) use python::python;
