@@ -59,33 +59,24 @@ where
     /// The arm as a task.
     #[inline(always)]
     fn task(&self) -> Task {
-        Task { run: Self::run_stolen, data: std::ptr::from_ref(self).cast() }
+        Task { run: Self::run, data: std::ptr::from_ref(self).cast() }
     }
 
-    /// The function that a thief calls.
+    /// Runs the arm and stores its result or its panic: what a thief calls, and the slow paths.
     ///
     /// # Safety
     ///
-    /// `data` is a `Frame<F, R>` that outlives the call, and as for [`run`](Self::run).
-    unsafe fn run_stolen(data: *const (), worker: *const ()) {
-        // SAFETY: the caller vouches for both pointers; the thief has claimed the task, so it is
-        // the only one that takes the arm (I5).
-        unsafe { (*data.cast::<Self>()).run(&*worker.cast::<Worker>(), true) }
-    }
-
-    /// Runs the arm and stores its result or its panic.
-    ///
-    /// # Safety
-    ///
-    /// No other thread takes the arm; `worker` is the caller's.
-    #[inline(never)]
-    unsafe fn run(&self, worker: &Worker, migrated: bool) {
+    /// `data` is a `Frame<F, R>` that outlives the call, and no other thread takes its arm;
+    /// `worker` is the caller's.
+    unsafe fn run(data: *const (), worker: *const (), migrated: bool) {
+        // SAFETY: as the caller says.
+        let (frame, worker) = unsafe { (&*data.cast::<Self>(), &*worker.cast::<Worker>()) };
         // SAFETY: no other thread takes it.
-        let arm = unsafe { self.take() };
+        let arm = unsafe { frame.take() };
         let result = catch_unwind(AssertUnwindSafe(|| arm(worker, migrated)));
         // SAFETY: the joiner reads the result only after this call, or after the thief's report
         // (M6).
-        unsafe { (*self.result.get()).write(result) };
+        unsafe { (*frame.result.get()).write(result) };
     }
 
     /// # Safety
@@ -209,8 +200,32 @@ impl Worker {
     }
 
     /// A join whose arms both get whether another thread than the caller's runs them.
-    #[inline]
+    #[inline(always)]
     fn join_arms<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self, bool) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+        RB: Send,
+    {
+        if const { size_of::<A>() + size_of::<B>() <= 2 * size_of::<usize>() } {
+            self.join_called(a, b)
+        } else {
+            self.join_inlined(a, b)
+        }
+    }
+
+    #[inline(never)]
+    fn join_called<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self, bool) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+        RB: Send,
+    {
+        self.join_inlined(a, b)
+    }
+
+    #[inline(always)]
+    fn join_inlined<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: for<'w> FnOnce(&'w Self, bool) -> RA,
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
@@ -222,8 +237,9 @@ impl Worker {
         // have run inline. The frame outlives the task, because every path out of this function
         // takes the task back or waits for its thief.
         let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
-        if look_up && self.after_push_cold(at) {
-            return self.join_slowly(a, &frame, at);
+        if look_up {
+            // SAFETY: just pushed.
+            unsafe { self.after_push_cold(at) };
         }
         self.stack.set_depth(depth + 1);
         let ra = match catch_unwind(AssertUnwindSafe(|| a(self, false))) {
@@ -233,7 +249,7 @@ impl Worker {
         let _depth = Depth { worker: self, depth };
         // SAFETY: the slot is the newest, as the first arm has joined all it pushed; `take_back` at
         // most once.
-        let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at) } {
+        let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at, frame.task()) } {
             // SAFETY: taken back, so no thief has it.
             let arm = unsafe { frame.take() };
             arm(self, false)
@@ -257,8 +273,9 @@ impl Worker {
         // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very
         // code where it panicked. The arm is run here or was by its thief.
         unsafe {
-            if self.take_back(at) {
-                frame.run(self, false);
+            let task = frame.task();
+            if self.take_back(at, task) {
+                (task.run)(task.data, std::ptr::from_ref(self).cast(), false);
             }
         }
         self.stack.set_depth(depth);
@@ -268,41 +285,25 @@ impl Worker {
         resume_unwind(payload)
     }
 
-    /// After a push that finds a poll reason: handles the reasons. True if the join must leave the
-    /// fast path.
+    /// After a push that finds a poll reason: handles the reasons.
+    ///
+    /// # Safety
+    ///
+    /// `at` is the newest slot, just pushed.
     #[cold]
     #[inline(never)]
-    fn after_push_cold(&self, at: SlotPtr) -> bool {
+    unsafe fn after_push_cold(&self, at: SlotPtr) {
+        if self.stack.is_full(at) {
+            self.counters.overflows.add(1);
+            // SAFETY: the newest slot, which is never public.
+            unsafe { self.stack.withdraw(at) };
+        }
         self.tell(Event::Push);
         self.look_up();
-        self.stack.is_full(at) || self.stack.has_slow_joins()
-    }
-
-    /// A join off the fast path.
-    #[cold]
-    #[inline(never)]
-    fn join_slowly<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: SlotPtr) -> (RA, RB)
-    where
-        A: for<'w> FnOnce(&'w Self, bool) -> RA,
-        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
-    {
-        let first = Frame::new(a);
-        // SAFETY: the slot is the newest, and the frame outlives the call, which brings both arms
-        // to their ends.
-        let slowly = unsafe { self.leave_fast_path(frame.task(), at) };
-        // Direct calls, not through pointers: where the compiler sees them it unrolls a recursion
-        // through the arms once, which is a third of fib's time. SAFETY: each arm is run once: the
-        // second here, if it was taken back, else by its thief.
-        unsafe {
-            first.run(self, false);
-            let is_mine = self.takes_back_slowly(&slowly);
-            if is_mine {
-                frame.run(self, false);
-            }
-            self.end_slowly(&slowly, (!is_mine).then(|| frame.task().data));
+        if self.stack.has_slow_joins() {
+            // SAFETY: as the caller says.
+            unsafe { self.fork_slowly(at) };
         }
-        // SAFETY: both have run.
-        unsafe { both(first.take_result(), frame.take_result()) }
     }
 
     /// Takes the newest task back, or waits until its thief has finished it. True if this worker
@@ -311,9 +312,9 @@ impl Worker {
     /// # Safety
     ///
     /// `at` is the newest slot.
-    unsafe fn take_back(&self, at: SlotPtr) -> bool {
+    unsafe fn take_back(&self, at: SlotPtr, task: Task) -> bool {
         // SAFETY: as the caller says.
-        unsafe { self.stack.pop(at) || self.take_back_cold(at) }
+        unsafe { self.stack.pop(at) || self.take_back_cold(at, task) }
     }
 
     /// The rest of `take_back`, after a pop that was warned.
@@ -323,7 +324,17 @@ impl Worker {
     /// Directly after `pop(at)` returned false.
     #[cold]
     #[inline(never)]
-    unsafe fn take_back_cold(&self, at: SlotPtr) -> bool {
+    unsafe fn take_back_cold(&self, at: SlotPtr, task: Task) -> bool {
+        if self.stack.has_slow_joins() {
+            // SAFETY: as the caller says.
+            unsafe { self.end_slowly(at, task) };
+            return false;
+        }
+        // SAFETY: as the caller says.
+        unsafe { self.take_back_warned(at) }
+    }
+
+    unsafe fn take_back_warned(&self, at: SlotPtr) -> bool {
         let mine = {
             let _publish = self.begin(Activity::Publish);
             // SAFETY: as the caller says.

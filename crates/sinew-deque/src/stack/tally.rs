@@ -22,7 +22,7 @@ unsafe impl Sync for Tally {}
 // SAFETY: as above.
 unsafe impl Send for Tally {}
 
-unsafe fn never(_: *const (), _: *const ()) {
+unsafe fn never(_: *const (), _: *const (), _: bool) {
     unreachable!("models run tasks by number")
 }
 
