@@ -6,9 +6,18 @@
 //! has ended, because the second may borrow from the frame. So neither the second arm nor a task
 //! that the worker runs while it waits runs in a destructor of an unwinding thread.
 //!
-//! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves
-//! and for the slow paths (`slow`, `outside`). More copies would make programs large, and the
-//! compiler would optimise each copy less.
+//! The first arm is compiled once, into the fast path, and no path calls it elsewhere: what it
+//! captures by reference then need not be in memory. The second is compiled twice, into the fast
+//! path and as a function ([`Frame::run`]) for thieves and for the slow paths (`slow`, `outside`).
+//! More copies would make programs large, and the compiler would optimise each copy less.
+//!
+//! # Out of line or not
+//!
+//! Arms that capture a word each go to a function of their own in registers
+//! ([`Worker::join_of_words`]). The compiler then puts the test for the end of a recursion before
+//! the call, which is a quarter of fib's time. Larger captures would go there through memory, and
+//! be read back in larger pieces than they were written in, for which a processor waits: half as
+//! much again as n queens takes. So other joins are inlined into the function that joins.
 //!
 //! # Cost
 //!
@@ -21,6 +30,7 @@ mod slow;
 
 use std::any::Any;
 use std::cell::UnsafeCell;
+use std::hint::black_box;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -208,24 +218,37 @@ impl Worker {
         RB: Send,
     {
         if const { size_of::<A>() + size_of::<B>() <= 2 * size_of::<usize>() } {
-            self.join_called(a, b)
+            self.join_of_words(a, b)
         } else {
-            self.join_inlined(a, b)
+            self.join_by(a, b, |worker, at, a| {
+                // SAFETY: as `join_by` says.
+                unsafe { worker.after_push_cold(at) };
+                a
+            })
         }
     }
 
+    /// A join of arms that fit into registers.
     #[inline(never)]
-    fn join_called<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    fn join_of_words<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: for<'w> FnOnce(&'w Self, bool) -> RA,
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
         RB: Send,
     {
-        self.join_inlined(a, b)
+        // SAFETY: as `join_by` says.
+        self.join_by(a, b, |worker, at, a| unsafe { worker.after_push_cold_with(at, a) })
     }
 
+    /// The join. After a push that finds a poll reason it calls `cold` with the slot, which is the
+    /// newest, and the first arm, which `cold` returns.
     #[inline(always)]
-    fn join_inlined<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    fn join_by<A, B, RA, RB>(
+        &self,
+        a: A,
+        b: B,
+        cold: impl FnOnce(&Self, SlotPtr, A) -> A,
+    ) -> (RA, RB)
     where
         A: for<'w> FnOnce(&'w Self, bool) -> RA,
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
@@ -234,13 +257,10 @@ impl Worker {
         let frame = Frame::new(b);
         let depth = self.stack.depth();
         // SAFETY: this is the owner (W1). The stack was not full, or the join that filled it would
-        // have run inline. The frame outlives the task, because every path out of this function
+        // have withdrawn its task. The frame outlives the task, because every path out of this function
         // takes the task back or waits for its thief.
         let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
-        if look_up {
-            // SAFETY: just pushed.
-            unsafe { self.after_push_cold(at) };
-        }
+        let a = if look_up { cold(self, at, a) } else { a };
         self.stack.set_depth(depth + 1);
         let ra = match catch_unwind(AssertUnwindSafe(|| a(self, false))) {
             Ok(ra) => ra,
@@ -285,6 +305,21 @@ impl Worker {
         resume_unwind(payload)
     }
 
+    /// [`after_push_cold`](Self::after_push_cold) through which the first arm passes, so that the
+    /// fast path needs no register to keep it: a store and a load less.
+    ///
+    /// # Safety
+    ///
+    /// As [`after_push_cold`](Self::after_push_cold).
+    #[cold]
+    #[inline(never)]
+    unsafe fn after_push_cold_with<A>(&self, at: SlotPtr, a: A) -> A {
+        // SAFETY: as the caller says.
+        unsafe { self.after_push_cold(at) };
+        // Else the compiler sees that the arm comes back unchanged, and keeps it.
+        black_box(a)
+    }
+
     /// After a push that finds a poll reason: handles the reasons.
     ///
     /// # Safety
@@ -306,12 +341,12 @@ impl Worker {
         }
     }
 
-    /// Takes the newest task back, or waits until its thief has finished it. True if this worker
-    /// must run it.
+    /// Takes the newest task back, or waits until its thief has finished it, or runs it off the
+    /// fast path. True if this worker must run it now; else its result is in its frame.
     ///
     /// # Safety
     ///
-    /// `at` is the newest slot.
+    /// `at` is the newest slot, and `task` was pushed to it.
     unsafe fn take_back(&self, at: SlotPtr, task: Task) -> bool {
         // SAFETY: as the caller says.
         unsafe { self.stack.pop(at) || self.take_back_cold(at, task) }
@@ -334,6 +369,11 @@ impl Worker {
         unsafe { self.take_back_warned(at) }
     }
 
+    /// The same on the fast path's stack.
+    ///
+    /// # Safety
+    ///
+    /// As [`take_back_cold`](Self::take_back_cold).
     unsafe fn take_back_warned(&self, at: SlotPtr) -> bool {
         let mine = {
             let _publish = self.begin(Activity::Publish);

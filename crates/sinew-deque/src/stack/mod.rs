@@ -14,7 +14,7 @@
 //! | word | written by | meaning |
 //! |---|---|---|
 //! | `head` | owner | pointer to the next free slot; every slot below is a task, or pinned while its owner waits for it |
-//! | `split` | holder of `token` | only *warns* the owner: a pop at or above it is private. May be higher than `limit`, never lower. `FENCED` always warns |
+//! | `split` | holder of `token` | only *warns* the owner: a pop at or above it is private. May be higher than `limit`, never lower. `FENCED` and `WATCHED` always warn |
 //! | `bounds` | any worker, by read-modify-write | `tail` (next to steal), `limit` (end of the public part), `pending` (an exposure is in progress) |
 //! | `token` | try-lock | its holder moves `split`: an exposing thief, or the publishing owner, which never waits for it |
 //! | `poll` | any thread sets, owner takes | quiet: the address of the last slot; otherwise the poll reasons, for which the owner must leave the fast path |
@@ -35,6 +35,8 @@
 //! - I6: an owner that calls [`end_epoch`](TaskStack::end_epoch) after each stolen task, before it
 //!   reports, has only parts of that task public while `bounds` keeps its epoch. So a thief that
 //!   reads `bounds`, finds the task unreported, and then claims, has a part of it.
+//! - I7: the last slot is never public. A join that fills it withdraws its task, so that its first
+//!   arm may use the slot.
 //!
 //! # Orderings
 //!
@@ -275,8 +277,8 @@ impl TaskStack {
         self.split.load(Ordering::Relaxed) <= at.0.addr()
     }
 
-    /// Takes back the newest task, in the last slot `at`, which no thief takes: the first arm
-    /// needs the slot. A pop after that finds the task private.
+    /// Takes back the newest task, in slot `at`, which no thief takes: it is the last slot, or that
+    /// of a pool with two-field stacks. The next pop is the same task's, and finds it private.
     ///
     /// # Safety
     ///
