@@ -8,7 +8,7 @@ use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 
 use super::Task;
 
-const TASKS: usize = 4;
+const TASKS: usize = 5;
 
 /// The runs and results of a model's tasks.
 pub(super) struct Tally {
