@@ -79,7 +79,7 @@ impl Worker {
                 let source = Source::Join { owner: victim, frame: claim.task.data.addr() };
                 self.tell(Event::TaskBegin(source));
                 // SAFETY: the claim is this worker's, and run once. The arm catches its own panics.
-                unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast()) };
+                unsafe { (claim.task.run)(claim.task.data, std::ptr::from_ref(self).cast(), true) };
                 if !planted(Bug::LateEvent) {
                     self.tell(Event::TaskEnd(source)); // E3
                 }

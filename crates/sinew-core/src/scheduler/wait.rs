@@ -436,7 +436,7 @@ mod tests {
     use super::*;
     use crate::pool::Pool;
 
-    unsafe fn never(_: *const (), _: *const ()) {
+    unsafe fn never(_: *const (), _: *const (), _: bool) {
         unreachable!("a claim that was given back is run")
     }
 

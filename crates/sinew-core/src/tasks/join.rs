@@ -6,9 +6,18 @@
 //! has ended, because the second may borrow from the frame. So neither the second arm nor a task
 //! that the worker runs while it waits runs in a destructor of an unwinding thread.
 //!
-//! Each arm is compiled twice: into the fast path, and as a function ([`Frame::run`]) for thieves
-//! and for the slow paths (`slow`, `outside`). More copies would make programs large, and the
-//! compiler would optimise each copy less.
+//! The first arm is compiled once, into the fast path, and no path calls it elsewhere: what it
+//! captures by reference then need not be in memory. The second is compiled twice, into the fast
+//! path and as a function ([`Frame::run`]) for thieves and for the slow paths (`slow`, `outside`).
+//! More copies would make programs large, and the compiler would optimise each copy less.
+//!
+//! # Out of line or not
+//!
+//! Arms that capture a word each go to a function of their own in registers
+//! ([`Worker::join_of_words`]). The compiler then puts the test for the end of a recursion before
+//! the call, which is a quarter of fib's time. Larger captures would go there through memory, and
+//! be read back in larger pieces than they were written in, for which a processor waits: half as
+//! much again as n queens takes. So other joins are inlined into the function that joins.
 //!
 //! # Cost
 //!
@@ -21,6 +30,7 @@ mod slow;
 
 use std::any::Any;
 use std::cell::UnsafeCell;
+use std::hint::black_box;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -59,33 +69,24 @@ where
     /// The arm as a task.
     #[inline(always)]
     fn task(&self) -> Task {
-        Task { run: Self::run_stolen, data: std::ptr::from_ref(self).cast() }
+        Task { run: Self::run, data: std::ptr::from_ref(self).cast() }
     }
 
-    /// The function that a thief calls.
+    /// Runs the arm and stores its result or its panic: what a thief calls, and the slow paths.
     ///
     /// # Safety
     ///
-    /// `data` is a `Frame<F, R>` that outlives the call, and as for [`run`](Self::run).
-    unsafe fn run_stolen(data: *const (), worker: *const ()) {
-        // SAFETY: the caller vouches for both pointers; the thief has claimed the task, so it is
-        // the only one that takes the arm (I5).
-        unsafe { (*data.cast::<Self>()).run(&*worker.cast::<Worker>(), true) }
-    }
-
-    /// Runs the arm and stores its result or its panic.
-    ///
-    /// # Safety
-    ///
-    /// No other thread takes the arm; `worker` is the caller's.
-    #[inline(never)]
-    unsafe fn run(&self, worker: &Worker, migrated: bool) {
+    /// `data` is a `Frame<F, R>` that outlives the call, and no other thread takes its arm;
+    /// `worker` is the caller's.
+    unsafe fn run(data: *const (), worker: *const (), migrated: bool) {
+        // SAFETY: as the caller says.
+        let (frame, worker) = unsafe { (&*data.cast::<Self>(), &*worker.cast::<Worker>()) };
         // SAFETY: no other thread takes it.
-        let arm = unsafe { self.take() };
+        let arm = unsafe { frame.take() };
         let result = catch_unwind(AssertUnwindSafe(|| arm(worker, migrated)));
         // SAFETY: the joiner reads the result only after this call, or after the thief's report
         // (M6).
-        unsafe { (*self.result.get()).write(result) };
+        unsafe { (*frame.result.get()).write(result) };
     }
 
     /// # Safety
@@ -209,8 +210,45 @@ impl Worker {
     }
 
     /// A join whose arms both get whether another thread than the caller's runs them.
-    #[inline]
+    #[inline(always)]
     fn join_arms<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self, bool) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+        RB: Send,
+    {
+        if const { size_of::<A>() + size_of::<B>() <= 2 * size_of::<usize>() } {
+            self.join_of_words(a, b)
+        } else {
+            self.join_by(a, b, |worker, at, a| {
+                // SAFETY: as `join_by` says.
+                unsafe { worker.after_push_cold(at) };
+                a
+            })
+        }
+    }
+
+    /// A join of arms that fit into registers.
+    #[inline(never)]
+    fn join_of_words<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'w> FnOnce(&'w Self, bool) -> RA,
+        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
+        RB: Send,
+    {
+        // SAFETY: as `join_by` says.
+        self.join_by(a, b, |worker, at, a| unsafe { worker.after_push_cold_with(at, a) })
+    }
+
+    /// The join. After a push that finds a poll reason it calls `cold` with the slot, which is the
+    /// newest, and the first arm, which `cold` returns.
+    #[inline(always)]
+    fn join_by<A, B, RA, RB>(
+        &self,
+        a: A,
+        b: B,
+        cold: impl FnOnce(&Self, SlotPtr, A) -> A,
+    ) -> (RA, RB)
     where
         A: for<'w> FnOnce(&'w Self, bool) -> RA,
         B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
@@ -219,12 +257,10 @@ impl Worker {
         let frame = Frame::new(b);
         let depth = self.stack.depth();
         // SAFETY: this is the owner (W1). The stack was not full, or the join that filled it would
-        // have run inline. The frame outlives the task, because every path out of this function
+        // have withdrawn its task. The frame outlives the task, because every path out of this function
         // takes the task back or waits for its thief.
         let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
-        if look_up && self.after_push_cold(at) {
-            return self.join_slowly(a, &frame, at);
-        }
+        let a = if look_up { cold(self, at, a) } else { a };
         self.stack.set_depth(depth + 1);
         let ra = match catch_unwind(AssertUnwindSafe(|| a(self, false))) {
             Ok(ra) => ra,
@@ -233,7 +269,7 @@ impl Worker {
         let _depth = Depth { worker: self, depth };
         // SAFETY: the slot is the newest, as the first arm has joined all it pushed; `take_back` at
         // most once.
-        let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at) } {
+        let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at, frame.task()) } {
             // SAFETY: taken back, so no thief has it.
             let arm = unsafe { frame.take() };
             arm(self, false)
@@ -257,8 +293,9 @@ impl Worker {
         // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very
         // code where it panicked. The arm is run here or was by its thief.
         unsafe {
-            if self.take_back(at) {
-                frame.run(self, false);
+            let task = frame.task();
+            if self.take_back(at, task) {
+                (task.run)(task.data, std::ptr::from_ref(self).cast(), false);
             }
         }
         self.stack.set_depth(depth);
@@ -268,52 +305,51 @@ impl Worker {
         resume_unwind(payload)
     }
 
-    /// After a push that finds a poll reason: handles the reasons. True if the join must leave the
-    /// fast path.
-    #[cold]
-    #[inline(never)]
-    fn after_push_cold(&self, at: SlotPtr) -> bool {
-        self.tell(Event::Push);
-        self.look_up();
-        self.stack.is_full(at) || self.stack.has_slow_joins()
-    }
-
-    /// A join off the fast path.
-    #[cold]
-    #[inline(never)]
-    fn join_slowly<A, B, RA, RB>(&self, a: A, frame: &Frame<B, RB>, at: SlotPtr) -> (RA, RB)
-    where
-        A: for<'w> FnOnce(&'w Self, bool) -> RA,
-        B: for<'w> FnOnce(&'w Self, bool) -> RB + Send,
-    {
-        let first = Frame::new(a);
-        // SAFETY: the slot is the newest, and the frame outlives the call, which brings both arms
-        // to their ends.
-        let slowly = unsafe { self.leave_fast_path(frame.task(), at) };
-        // Direct calls, not through pointers: where the compiler sees them it unrolls a recursion
-        // through the arms once, which is a third of fib's time. SAFETY: each arm is run once: the
-        // second here, if it was taken back, else by its thief.
-        unsafe {
-            first.run(self, false);
-            let is_mine = self.takes_back_slowly(&slowly);
-            if is_mine {
-                frame.run(self, false);
-            }
-            self.end_slowly(&slowly, (!is_mine).then(|| frame.task().data));
-        }
-        // SAFETY: both have run.
-        unsafe { both(first.take_result(), frame.take_result()) }
-    }
-
-    /// Takes the newest task back, or waits until its thief has finished it. True if this worker
-    /// must run it.
+    /// [`after_push_cold`](Self::after_push_cold) through which the first arm passes, so that the
+    /// fast path needs no register to keep it: a store and a load less.
     ///
     /// # Safety
     ///
-    /// `at` is the newest slot.
-    unsafe fn take_back(&self, at: SlotPtr) -> bool {
+    /// As [`after_push_cold`](Self::after_push_cold).
+    #[cold]
+    #[inline(never)]
+    unsafe fn after_push_cold_with<A>(&self, at: SlotPtr, a: A) -> A {
         // SAFETY: as the caller says.
-        unsafe { self.stack.pop(at) || self.take_back_cold(at) }
+        unsafe { self.after_push_cold(at) };
+        // Else the compiler sees that the arm comes back unchanged, and keeps it.
+        black_box(a)
+    }
+
+    /// After a push that finds a poll reason: handles the reasons.
+    ///
+    /// # Safety
+    ///
+    /// `at` is the newest slot, just pushed.
+    #[cold]
+    #[inline(never)]
+    unsafe fn after_push_cold(&self, at: SlotPtr) {
+        if self.stack.is_full(at) {
+            self.counters.overflows.add(1);
+            // SAFETY: the newest slot, which is never public.
+            unsafe { self.stack.withdraw(at) };
+        }
+        self.tell(Event::Push);
+        self.look_up();
+        if self.stack.has_slow_joins() {
+            // SAFETY: as the caller says.
+            unsafe { self.fork_slowly(at) };
+        }
+    }
+
+    /// Takes the newest task back, or waits until its thief has finished it, or runs it off the
+    /// fast path. True if this worker must run it now; else its result is in its frame.
+    ///
+    /// # Safety
+    ///
+    /// `at` is the newest slot, and `task` was pushed to it.
+    unsafe fn take_back(&self, at: SlotPtr, task: Task) -> bool {
+        // SAFETY: as the caller says.
+        unsafe { self.stack.pop(at) || self.take_back_cold(at, task) }
     }
 
     /// The rest of `take_back`, after a pop that was warned.
@@ -323,7 +359,22 @@ impl Worker {
     /// Directly after `pop(at)` returned false.
     #[cold]
     #[inline(never)]
-    unsafe fn take_back_cold(&self, at: SlotPtr) -> bool {
+    unsafe fn take_back_cold(&self, at: SlotPtr, task: Task) -> bool {
+        if self.stack.has_slow_joins() {
+            // SAFETY: as the caller says.
+            unsafe { self.end_slowly(at, task) };
+            return false;
+        }
+        // SAFETY: as the caller says.
+        unsafe { self.take_back_warned(at) }
+    }
+
+    /// The same on the fast path's stack.
+    ///
+    /// # Safety
+    ///
+    /// As [`take_back_cold`](Self::take_back_cold).
+    unsafe fn take_back_warned(&self, at: SlotPtr) -> bool {
         let mine = {
             let _publish = self.begin(Activity::Publish);
             // SAFETY: as the caller says.

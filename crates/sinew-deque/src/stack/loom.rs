@@ -21,6 +21,8 @@ use super::{Options, Popped, SlotPtr, Steal, TaskStack, reason};
 enum OwnerStep {
     /// Push the next task.
     Push,
+    /// Push a task to the last slot, and withdraw it.
+    PushLast,
     /// Join the newest task: run it, or wait for its thief.
     Pop,
     /// As `Pop`; if the task was stolen, push and join one more above the pinned slot while waiting
@@ -40,7 +42,7 @@ enum ThiefStep {
     Expose,
 }
 
-use OwnerStep::{Poll, Pop, PopLeapfrog, Publish, Push};
+use OwnerStep::{Poll, Pop, PopLeapfrog, Publish, Push, PushLast};
 use ThiefStep::{Expose, Request, Steal as Take};
 
 struct World {
@@ -77,6 +79,13 @@ impl World {
         for step in script {
             match step {
                 Push => pushed.push(self.push(&mut next)),
+                PushLast => {
+                    let (at, id) = self.push(&mut next);
+                    assert!(self.stack.is_full(at));
+                    // SAFETY: this is the owner, and `at` the newest slot, and the last.
+                    unsafe { self.stack.withdraw(at) };
+                    pushed.push((at, id));
+                }
                 Pop | PopLeapfrog => {
                     let (at, id) = pushed.pop().expect("scripts pop what they pushed");
                     self.join(at, id, matches!(step, PopLeapfrog).then_some(&mut next));
@@ -215,6 +224,15 @@ fn loom_publishing_meets_an_exposure() {
 #[test]
 fn loom_two_thieves_share_a_stack() {
     check(false, preemptions(2), &[Push, Push, Publish, Pop, Pop], &[&[Expose, Take], &[Take]]);
+}
+
+/// Catches: an exposure of the last slot, which the first arm of its join fills again.
+#[test]
+fn loom_the_last_slot_is_not_public() {
+    const OWNER: &[OwnerStep] =
+        &[Push, Push, Push, PushLast, PushLast, Pop, Pop, Pop, Pop, Pop];
+    const THIEF: &[ThiefStep] = &[Expose, Expose, Expose, Take, Take, Take, Take];
+    check(false, preemptions(1), OWNER, &[THIEF]);
 }
 
 /// Catches: two exposers at once.

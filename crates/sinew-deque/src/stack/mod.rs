@@ -14,7 +14,7 @@
 //! | word | written by | meaning |
 //! |---|---|---|
 //! | `head` | owner | pointer to the next free slot; every slot below is a task, or pinned while its owner waits for it |
-//! | `split` | holder of `token` | only *warns* the owner: a pop at or above it is private. May be higher than `limit`, never lower. `FENCED` always warns |
+//! | `split` | holder of `token` | only *warns* the owner: a pop at or above it is private. May be higher than `limit`, never lower. `FENCED` and `WATCHED` always warn |
 //! | `bounds` | any worker, by read-modify-write | `tail` (next to steal), `limit` (end of the public part), `pending` (an exposure is in progress) |
 //! | `token` | try-lock | its holder moves `split`: an exposing thief, or the publishing owner, which never waits for it |
 //! | `poll` | any thread sets, owner takes | quiet: the address of the last slot; otherwise the poll reasons, for which the owner must leave the fast path |
@@ -35,6 +35,8 @@
 //! - I6: an owner that calls [`end_epoch`](TaskStack::end_epoch) after each stolen task, before it
 //!   reports, has only parts of that task public while `bounds` keeps its epoch. So a thief that
 //!   reads `bounds`, finds the task unreported, and then claims, has a part of it.
+//! - I7: the last slot is never public. A join that fills it withdraws its task, so that its first
+//!   arm may use the slot.
 //!
 //! # Orderings
 //!
@@ -100,8 +102,14 @@ pub use two_field::{Descriptor, TwoField};
 /// Slots of a stack. A join on a full stack runs both arms inline.
 pub const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 };
 
+/// The number of the last slot, which is never public: its join has withdrawn it.
+const LAST: u32 = CAPACITY - 1;
+
 /// `split` of a stack whose owner cannot rely on the heavy fence: every pop takes the cold path.
 const FENCED: usize = usize::MAX;
+
+/// `split` of a stack whose owner polls after every push: every pop takes the cold path as well.
+const WATCHED: usize = usize::MAX - 1;
 
 /// Poll reasons are the numbers below this: no slot has such an address.
 const REASONS: usize = 1 << 11;
@@ -198,7 +206,7 @@ impl TaskStack {
         let first = slots.as_ptr().cast_mut();
         let stack = Self {
             head: AtomicPtr::new(first),
-            split: AtomicUsize::new(if fenced { FENCED } else { first.addr() }),
+            split: AtomicUsize::new(0),
             poll: AtomicUsize::new(0),
             depth: PlainU32::new(0),
             slots,
@@ -211,6 +219,7 @@ impl TaskStack {
             }),
         };
         // Relaxed: no other thread knows the stack yet.
+        stack.split.store(if fenced { FENCED } else { stack.split_at(0) }, Ordering::Relaxed);
         stack.poll.store(stack.quiet(), Ordering::Relaxed);
         stack
     }
@@ -266,6 +275,16 @@ impl TaskStack {
         light(); // M3
         // Relaxed: a warning; the cold path reads the words behind it.
         self.split.load(Ordering::Relaxed) <= at.0.addr()
+    }
+
+    /// Takes back the newest task, in slot `at`, which no thief takes: it is the last slot, or that
+    /// of a pool with two-field stacks. The next pop is the same task's, and finds it private.
+    ///
+    /// # Safety
+    ///
+    /// Owner only, directly after the push.
+    pub unsafe fn withdraw(&self, at: SlotPtr) {
+        self.head.store(at.0, Ordering::Release); // M1
     }
 
     /// The rest of a pop that `split` has warned.
@@ -445,7 +464,7 @@ impl TaskStack {
         if self.is_fenced() && self.try_token() {
             // Later exposers take the token after this, so they also use the heavy fence.
             let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
-            self.split.store(self.address(limit), Ordering::Release);
+            self.split.store(self.split_at(limit), Ordering::Release);
             self.release_token();
             let reasons = self.poll.swap(self.quiet(), Ordering::AcqRel);
             if reasons < REASONS && reasons & !reason::MODES != 0 {
@@ -481,7 +500,7 @@ impl TaskStack {
         if !self.is_fenced() && self.try_token() {
             // Relaxed load: under the token only the owner itself changes `limit`.
             let limit = self.shared.bounds.load(Ordering::Relaxed).limit;
-            self.split.store(self.address(limit), Ordering::Relaxed);
+            self.split.store(self.split_at(limit), Ordering::Relaxed);
             self.release_token();
         }
     }
@@ -490,8 +509,13 @@ impl TaskStack {
     fn set_split(&self, split: u32) {
         if !self.is_fenced() {
             // Release: M4.
-            self.split.store(self.address(split), Ordering::Release);
+            self.split.store(self.split_at(split), Ordering::Release);
         }
+    }
+
+    /// The value of `split` that warns of pops below this slot.
+    fn split_at(&self, split: u32) -> usize {
+        if self.shared.every_push { WATCHED } else { self.address(split) }
     }
 
     #[inline]
@@ -515,7 +539,7 @@ impl TaskStack {
     /// The address of the last slot.
     #[inline]
     fn last(&self) -> usize {
-        self.address(CAPACITY - 1)
+        self.address(LAST)
     }
 
     /// The value of `poll` without a reason.

@@ -80,6 +80,10 @@ impl TwoField {
         match *self {}
     }
 
+    pub fn newest(&self, _: *const ()) -> Option<usize> {
+        match *self {}
+    }
+
     pub fn descriptor(&self, _: usize) -> &Descriptor {
         match *self {}
     }

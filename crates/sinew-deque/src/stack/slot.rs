@@ -26,11 +26,11 @@ const THIEF_SHIFT: u32 = 34;
 /// A function and the address of its closure and result: all that a thief needs to run a task.
 ///
 /// The second argument of `run` is the worker that executes it, with its type erased so that the
-/// stack can be modelled alone.
+/// stack can be modelled alone; the third says whether that worker stole the task.
 #[derive(Debug, Clone, Copy)]
 pub struct Task {
     /// Runs the task.
-    pub run: unsafe fn(data: *const (), worker: *const ()),
+    pub run: unsafe fn(data: *const (), worker: *const (), migrated: bool),
     /// The closure and its result.
     pub data: *const (),
 }

@@ -8,7 +8,7 @@ use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
 
 use super::Task;
 
-const TASKS: usize = 4;
+const TASKS: usize = 5;
 
 /// The runs and results of a model's tasks.
 pub(super) struct Tally {
@@ -22,7 +22,7 @@ unsafe impl Sync for Tally {}
 // SAFETY: as above.
 unsafe impl Send for Tally {}
 
-unsafe fn never(_: *const (), _: *const ()) {
+unsafe fn never(_: *const (), _: *const (), _: bool) {
     unreachable!("models run tasks by number")
 }
 

@@ -7,7 +7,7 @@ use sinew_sync::plant::{self, Bug};
 
 use super::bounds::Bounds;
 use super::two_field::Descriptor;
-use super::{Slot, Task, TaskStack, reason};
+use super::{LAST, Slot, Task, TaskStack, reason};
 
 /// The result of one attempt to steal.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl TaskStack {
 
     fn expose_with_token(&self, symmetric: bool) -> Exposure {
         let limit = self.shared.bounds.load(Ordering::Acquire).limit;
-        let head = self.head(Ordering::Acquire);
+        let head = self.head(Ordering::Acquire).min(LAST);
         if head <= limit {
             return Exposure::Nothing;
         }
@@ -149,7 +149,7 @@ impl TaskStack {
         } else {
             heavy(); // M3
         }
-        let head = self.head(Ordering::Acquire); // M1
+        let head = self.head(Ordering::Acquire).min(LAST); // M1
         let raised = self.shared.bounds.update(|b| {
             let limit = wanted.min(head).max(b.tail);
             b.pending.then_some(Bounds { limit, pending: false, ..b })
@@ -225,7 +225,7 @@ mod tests {
     use super::super::Options;
     use super::*;
 
-    unsafe fn never(_: *const (), _: *const ()) {
+    unsafe fn never(_: *const (), _: *const (), _: bool) {
         unreachable!("nobody runs it")
     }
 

@@ -4,34 +4,21 @@
 //! part is compiled once, and not for every join of a program. Arms that are called in this way
 //! store their results and panics in their frames.
 
+use sinew_deque::stack::Task;
+
 use super::{Frame, both};
 use crate::builder::global;
 use crate::state::tls;
 use crate::state::worker::Worker;
 
-/// An arm without its type.
+/// An arm on its way to a worker.
 #[derive(Clone, Copy)]
-struct Arm {
-    run: unsafe fn(*const (), &Worker),
-    frame: *const (),
-}
+struct Arm(Task);
 
 // SAFETY: the caller of the arm on another thread guarantees that the arm is `Send`.
 unsafe impl Send for Arm {}
 
 impl Arm {
-    /// The arm in `frame`.
-    fn of<F, R>(frame: &Frame<F, R>) -> Self
-    where
-        F: for<'w> FnOnce(&'w Worker, bool) -> R,
-    {
-        // SAFETY: as the caller of `call` says.
-        let run = |frame: *const (), worker: &Worker| unsafe {
-            (*frame.cast::<Frame<F, R>>()).run(worker, true);
-        };
-        Self { run, frame: std::ptr::from_ref(frame).cast() }
-    }
-
     /// Runs it on `worker`, to which it has migrated.
     ///
     /// # Safety
@@ -39,7 +26,7 @@ impl Arm {
     /// Its frame is valid, and no other thread runs it.
     unsafe fn call(self, worker: &Worker) {
         // SAFETY: as the caller says.
-        unsafe { (self.run)(self.frame, worker) }
+        unsafe { (self.0.run)(self.0.data, std::ptr::from_ref(worker).cast(), true) }
     }
 }
 
@@ -141,7 +128,7 @@ where
 {
     let (first, second) = (Frame::new(a), Frame::new(b));
     // SAFETY: arms and results may go to other threads, and both frames outlive the call.
-    unsafe { join_by(enter, Arm::of(&first), Arm::of(&second)) };
+    unsafe { join_by(enter, Arm(first.task()), Arm(second.task())) };
     // SAFETY: both have run.
     unsafe { both(first.take_result(), second.take_result()) }
 }

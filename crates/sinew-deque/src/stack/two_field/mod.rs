@@ -272,6 +272,15 @@ impl TwoField {
         (stolen || planted(Bug::HastyJoin)).then_some(Popped::Stolen)
     }
 
+    /// The number of the newest task if it is the one with these data. Owner only.
+    pub fn newest(&self, data: *const ()) -> Option<usize> {
+        // Relaxed: the owner's own.
+        let at = self.top.load(Ordering::Relaxed).checked_sub(1)?;
+        // SAFETY: filled by the owner, who alone writes it (F2).
+        let task = self.descriptors[at].task.with(|task| unsafe { (*task).assume_init() });
+        std::ptr::eq(task.data, data).then_some(at)
+    }
+
     /// The descriptor with this number.
     pub fn descriptor(&self, at: usize) -> &Descriptor {
         &self.descriptors[at]
@@ -349,7 +358,7 @@ mod tests {
     use super::*;
     use crate::stack::pages::tells_pages;
 
-    unsafe fn never(_: *const (), _: *const ()) {
+    unsafe fn never(_: *const (), _: *const (), _: bool) {
         unreachable!("nobody runs it")
     }
 
