@@ -35,6 +35,8 @@ pub(super) struct Cost {
 pub(super) struct Folder {
     pub(super) path: PathBuf,
     pub(super) name: String,
+    /// The package of this repository that it must be built on.
+    pub(super) library: Option<PathBuf>,
 }
 
 impl Folder {
@@ -44,6 +46,10 @@ impl Folder {
     ///
     /// One line: cargo's first one that says why.
     pub(super) fn fetch(&self) -> Result<(), String> {
+        if self.library.as_ref().is_some_and(|library| library.ends_with(command::DROP_IN)) {
+            // The lock file names the one in the registry.
+            self.cargo(&["update", "--package", "rayon-core"])?;
+        }
         self.cargo(&["fetch"]).map(|_| ())
     }
 
@@ -51,7 +57,8 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// One line: as above, or a program that is not where cargo puts it.
+    /// One line: as above, a program that is not where cargo puts it, or one that was built without
+    /// its library.
     pub(super) fn build(&self) -> Result<Cost, String> {
         remove(&self.path.join("target"))?;
         let (messages, processor_s, clock_s) = timed(|| {
@@ -63,6 +70,9 @@ impl Folder {
                 "json-render-diagnostics",
             ])
         })?;
+        if self.library.as_ref().is_some_and(|library| !has(&messages, library)) {
+            return Err(format!("{}: built without its library of this repository", self.name));
+        }
         let program = self.path.join("target").join("release").join(executable("one"));
         let bytes = size(&program)?;
         Ok(Cost { processor_s, clock_s, crates: compiled(&messages), bytes })
@@ -150,12 +160,23 @@ fn ticks_of_children(stat: &str) -> Option<u64> {
 
 /// How many packages cargo reports as compiled.
 fn compiled(messages: &str) -> usize {
-    let packages = messages.lines().filter_map(|line| {
+    packages(messages).len()
+}
+
+/// Whether the package in `folder` is one of them.
+fn has(messages: &str, folder: &Path) -> bool {
+    let shown = folder.display().to_string();
+    packages(messages).iter().any(|package| package.contains(&shown))
+}
+
+/// The compiled packages, as cargo names them.
+fn packages(messages: &str) -> BTreeSet<String> {
+    let compiled = messages.lines().filter_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         (message["reason"] == "compiler-artifact")
             .then(|| message["package_id"].as_str().map(str::to_owned))?
     });
-    packages.collect::<BTreeSet<String>>().len()
+    compiled.collect()
 }
 
 pub(super) fn executable(name: &str) -> String {
@@ -195,6 +216,16 @@ mod tests {
         let one = |id: &str| format!(r#"{{"reason":"compiler-artifact","package_id":"{id}"}}"#);
         let other = r#"{"reason":"build-script-executed","package_id":"c"}"#;
         assert_eq!(compiled(&format!("{}\n{}\n{}\n{other}\n", one("a"), one("a"), one("b"))), 2);
+    }
+
+    /// Catches: a drop-in that cargo does not use, so that rayon's own is measured.
+    #[test]
+    fn a_package_from_another_folder_is_not_the_wanted_one() {
+        let one = |id: &str| format!(r#"{{"reason":"compiler-artifact","package_id":"{id}"}}"#);
+        let ours = one("path+file:///here/compat/rayon-core#1.13.100");
+        let theirs = one("registry+https://github.com/rust-lang/crates.io-index#rayon-core@1.13.0");
+        let folder = Path::new("/here/compat/rayon-core");
+        assert!(has(&ours, folder) && !has(&theirs, folder));
     }
 
     /// Catches: a failure that is told by its last line, which is advice, or by many lines.

@@ -106,24 +106,31 @@ impl Program {
         let lock = folder.join("Cargo.lock");
         fs::copy(command::root().join("Cargo.lock"), &lock)
             .map_err(|error| cannot(&lock, error))?;
-        Ok(Folder { path: folder, name: self.name.clone() })
+        Ok(Folder { path: folder, name: self.name.clone(), library: self.folder() })
+    }
+
+    /// The package of this repository on which it is built.
+    fn folder(&self) -> Option<PathBuf> {
+        match self.library {
+            Library::None | Library::Rayon => None,
+            Library::Sinew => Some(command::root().join("crates").join("sinew")),
+            Library::DropIn => Some(command::root().join(command::DROP_IN)),
+        }
     }
 
     fn manifest(&self) -> String {
-        let sinew = command::root().join("crates").join("sinew");
-        let drop_in = command::root().join(command::DROP_IN);
+        let library = self.folder().map_or(String::new(), |folder| quoted(&folder));
         let features = self.feature.map_or(String::new(), |name| format!("\"{name}\""));
         let rayon = format!("rayon = \"{RAYON}\"\n");
         let dependencies = match self.library {
             Library::None => String::new(),
             Library::Sinew => {
-                format!("sinew = {{ path = {}, features = [{features}] }}\n", quoted(&sinew))
+                format!("sinew = {{ path = {library}, features = [{features}] }}\n")
             }
             Library::Rayon => rayon,
-            Library::DropIn => format!(
-                "{rayon}\n[patch.crates-io]\nrayon-core = {{ path = {} }}\n",
-                quoted(&drop_in)
-            ),
+            Library::DropIn => {
+                format!("{rayon}\n[patch.crates-io]\nrayon-core = {{ path = {library} }}\n")
+            }
         };
         // A workspace of its own, so that cargo does not look for one above it.
         format!(
