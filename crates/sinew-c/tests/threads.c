@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static int failures;
 
@@ -139,6 +140,8 @@ int main(void) {
     sinew_pool_options options = SINEW_POOL_OPTIONS_INIT;
     sinew_pool *pool;
     unsigned wait;
+    /* Ends a test that waits in vain. */
+    alarm(200);
     from_many_threads(NULL);
     for (wait = 0; wait <= 2; wait++) {
         options.threads = 4;
