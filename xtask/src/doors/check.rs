@@ -96,10 +96,9 @@ fn programs(
             for link in [Link::Shared, Link::Static] {
                 let program = compile(library, language, compiler, link, file)?;
                 library.run(&[], &program)?;
-                if valgrind && link == Link::Shared && compiler == &compilers[0] {
-                    if let Some(tool) = valgrind_of(file)? {
-                        library.run(tool, &program)?;
-                    }
+                let is_first = link == Link::Shared && compiler == &compilers[0];
+                if let Some(tool) = valgrind_of(file)?.filter(|_| valgrind && is_first) {
+                    library.run(tool, &program)?;
                 }
             }
         }
