@@ -101,6 +101,7 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
     }
 
     /// The slot of `handle`, and its state.
+    #[inline]
     fn find(&self, handle: Handle) -> Outcome<(&Slot<T>, u64)> {
         let at = handle.addr() >> 4 & 0xffff;
         let slot = self.slots.get(at).ok_or(Status::Handle)?;
@@ -115,6 +116,7 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
     /// # Errors
     ///
     /// [`Status::Handle`] if there is none.
+    #[inline]
     pub(crate) fn get(&'static self, handle: Handle) -> Outcome<Use<T>> {
         loop {
             let (slot, state) = self.find(handle)?;
@@ -129,6 +131,7 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
     /// # Errors
     ///
     /// [`Status::Handle`] if there is none.
+    #[inline]
     pub(crate) fn peek(&'static self, handle: Handle) -> Outcome<&'static T> {
         let (slot, _) = self.find(handle)?;
         // SAFETY: T2.

@@ -1,8 +1,7 @@
 //! Sinew for C and C++: the functions of `include/sinew.h`, which documents them.
 //!
 //! Each function checks its arguments, resolves its handles, and calls one function of the crates
-//! below. It returns a [`Status`](status::Status). A panic ends at the boundary and becomes one
-//! ([`status::guarded`]).
+//! below. It returns a status. A panic ends at the boundary and becomes one (`status::guarded`).
 //!
 //! The functions are not `unsafe` in Rust, since only C calls them. They trust the header's terms:
 //! a pointer is null or valid for its type, a callback may be called from any thread, and what it

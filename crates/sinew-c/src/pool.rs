@@ -101,11 +101,20 @@ pub(crate) fn run<R: Send>(
     handle: Handle,
     f: impl FnOnce(&Worker) -> Outcome<R> + Send,
 ) -> Outcome<R> {
-    let here = Here::of(handle)?;
-    let pool = here.pool();
+    // Not by `Here`, which would look for the current worker twice.
+    let pool = if handle.is_null() {
+        global_pool()
+    } else {
+        let created = POOLS.peek(handle)?;
+        if created.pool.is_of_another_process() {
+            return Err(Status::Fork);
+        }
+        &created.pool
+    };
     pool.with_current(|worker| match worker {
         Some(worker) => f(worker),
-        None => pool.run(f),
+        None if handle.is_null() => pool.run(f),
+        None => POOLS.get(handle)?.pool.run(f),
     })
 }
 

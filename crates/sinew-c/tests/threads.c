@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static int failures;
 
@@ -87,20 +88,28 @@ static void meet(void *context) {
     CHECK(sinew_blocking_begin(NULL) == SINEW_ETHREAD);
 }
 
+/* On a worker, so that no thread from outside helps. */
+static void three_meet(void *context) {
+    meeting *here = context;
+    sinew_scope *scope;
+    int i;
+    CHECK(sinew_scope_begin(here->pool, &scope) == SINEW_OK);
+    for (i = 0; i < 3; i++) CHECK(sinew_scope_spawn(scope, here, meet) == SINEW_OK);
+    CHECK(sinew_scope_end(scope) == SINEW_OK);
+}
+
+static void nothing(void *context) { (void)context; }
+
 static void blocked_workers_are_replaced(void) {
     sinew_pool_options options = SINEW_POOL_OPTIONS_INIT;
     meeting three = {NULL, 0};
-    sinew_scope *scope;
     unsigned workers = 0;
-    int i;
     options.threads = 2;
     options.spare = 1;
     CHECK(sinew_pool_create(&options, &three.pool) == SINEW_OK);
     CHECK(sinew_max_workers(three.pool, &workers) == SINEW_OK && workers == 3);
     CHECK(sinew_active_workers(three.pool, &workers) == SINEW_OK && workers == 2);
-    CHECK(sinew_scope_begin(three.pool, &scope) == SINEW_OK);
-    for (i = 0; i < 3; i++) CHECK(sinew_scope_spawn(scope, &three, meet) == SINEW_OK);
-    CHECK(sinew_scope_end(scope) == SINEW_OK);
+    CHECK(sinew_join(three.pool, &three, three_meet, NULL, nothing) == SINEW_OK);
     CHECK(three.arrived == 3);
     CHECK(sinew_active_workers(three.pool, &workers) == SINEW_OK && workers == 2);
     CHECK(sinew_pool_destroy(three.pool) == SINEW_OK);
@@ -108,13 +117,25 @@ static void blocked_workers_are_replaced(void) {
 
 static void count_one(void *context) { __atomic_fetch_add((int *)context, 1, __ATOMIC_RELEASE); }
 
-static void detached_tasks_run(void) {
+typedef struct detached {
     sinew_pool *pool;
-    int i, ran = 0;
-    CHECK(sinew_pool_create(NULL, &pool) == SINEW_OK);
-    for (i = 0; i < 10; i++) CHECK(sinew_spawn(pool, &ran, count_one) == SINEW_OK);
-    CHECK(sinew_pool_destroy(pool) == SINEW_OK);
-    CHECK(__atomic_load_n(&ran, __ATOMIC_ACQUIRE) == 10);
+    int ran;
+} detached;
+
+static void spawn_one(void *context) {
+    detached *here = context;
+    sched_yield();
+    CHECK(sinew_spawn(here->pool, &here->ran, count_one) == SINEW_OK);
+}
+
+/* The pool that is destroyed serves the tasks that it waits for. */
+static void detached_tasks_run(void) {
+    detached here = {NULL, 0};
+    int i;
+    CHECK(sinew_pool_create(NULL, &here.pool) == SINEW_OK);
+    for (i = 0; i < 10; i++) CHECK(sinew_spawn(here.pool, &here, spawn_one) == SINEW_OK);
+    CHECK(sinew_pool_destroy(here.pool) == SINEW_OK);
+    CHECK(__atomic_load_n(&here.ran, __ATOMIC_ACQUIRE) == 10);
 }
 
 static sinew_scope *foreign;
@@ -139,6 +160,8 @@ int main(void) {
     sinew_pool_options options = SINEW_POOL_OPTIONS_INIT;
     sinew_pool *pool;
     unsigned wait;
+    /* Ends a test that waits in vain. */
+    alarm(200);
     from_many_threads(NULL);
     for (wait = 0; wait <= 2; wait++) {
         options.threads = 4;

@@ -32,7 +32,7 @@ const VERSIONED: [(&str, &str); 2] = [
     ("cmake/sinew.pc.in", "lib/pkgconfig/sinew.pc"),
 ];
 
-/// Builds the library with optimisation and installs it.
+/// Builds the library, with link-time optimisation, and installs it.
 ///
 /// # Errors
 ///
@@ -41,9 +41,10 @@ pub(crate) fn install(options: &Options) -> Result<(), String> {
     // Relative to the caller's folder, not to the root.
     let prefix = std::path::absolute(&options.prefix)
         .map_err(|error| format!("{}: {error}", options.prefix.display()))?;
-    let build = ["build", "--release", "--package", "sinew-c", "--features", "coordinate"];
+    // Programs in C cannot choose how it is optimised.
+    let build = ["build", "--profile", "lto", "--package", "sinew-c", "--features", "coordinate"];
     command::run(&mut command::cargo(&build))?;
-    let built = command::output_folder("release");
+    let built = command::output_folder("lto");
     let library = prefix.join("lib/libsinew.so.0");
     copy(&built.join("libsinew_c.so"), &library)?;
     copy(&built.join("libsinew_c.a"), &prefix.join("lib/libsinew.a"))?;
