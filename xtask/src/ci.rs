@@ -3,7 +3,7 @@
 //! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. A step that cannot
 //! run on this machine prints `skipped: reason`.
 
-use crate::{bench, checkers, command, growth, numa, rayon, tidy};
+use crate::{bench, checkers, command, growth, numa, rayon, tbb, tidy};
 use sinew_console::Table;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 23] = [
+const STEPS: [Step; 24] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
@@ -38,6 +38,7 @@ const STEPS: [Step; 23] = [
     Step { name: "compat", run: compat },
     Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
+    Step { name: "tbb", run: || tbb::run().map(skipped_for) },
     Step { name: "oldest-rust", run: oldest_rust },
     Step { name: "doc", run: doc },
     Step { name: "package", run: package },
@@ -339,7 +340,11 @@ fn installed_targets() -> Vec<String> {
 
 /// Needs an emulator and a kernel, which few machines have installed.
 fn numa_guest() -> Result<Outcome, String> {
-    numa::in_ci().map(|missing| missing.map_or(Passed, Skipped))
+    numa::in_ci().map(skipped_for)
+}
+
+fn skipped_for(reason: Option<String>) -> Outcome {
+    reason.map_or(Passed, Skipped)
 }
 
 /// The measuring commands, each at its smallest.

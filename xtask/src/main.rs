@@ -8,6 +8,7 @@
 //! | `loom`, `shuttle`, `stress` | the concurrency checkers | [`checkers`] |
 //! | `fuzz` | images of the table that programs share a machine by, made up by a fuzzer | [`checkers`] |
 //! | `rayon` | the drop-in for rayon-core under rayon's own tests and under programs that use rayon | [`rayon`] |
+//! | `tbb` | real TBB programs under `sinew exec` | [`tbb`] |
 //! | `numa-guest` | Sinew on a real kernel with several NUMA nodes, emulated | [`numa`] |
 //! | `bench` | the side-by-side benchmarks | [`mod@bench`] |
 //! | `scale` | one file that measures Sinew on any machine | [`scale`] |
@@ -21,6 +22,7 @@ mod growth;
 mod numa;
 mod rayon;
 mod scale;
+mod tbb;
 mod tidy;
 mod versions;
 
@@ -67,6 +69,8 @@ enum Chore {
     },
     /// Hold the drop-in for rayon-core to rayon's own tests, and to programs that use rayon.
     Rayon(rayon::Options),
+    /// Fetch a oneTBB that asks for a manager, and hold TBB programs under `sinew exec` to it.
+    Tbb,
     /// Boot emulated machines with several NUMA nodes, and check Sinew inside them.
     NumaGuest(numa::Options),
     /// Make one file that measures Sinew on any machine, without a toolchain there.
@@ -91,6 +95,9 @@ fn main() -> ExitCode {
         Chore::Stress { seconds, deep } => checkers::stress(seconds, deep),
         Chore::Fuzz { seconds } => checkers::fuzz(seconds),
         Chore::Rayon(options) => rayon::run(&options),
+        Chore::Tbb => {
+            tbb::run().map(|reason| reason.iter().for_each(|why| println!("skipped: {why}")))
+        }
         Chore::NumaGuest(options) => numa::run(&options),
         Chore::Scale(options) => scale::run(&options),
         Chore::Versions(options) => versions::run(&options),
