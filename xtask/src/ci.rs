@@ -350,8 +350,8 @@ fn skipped_for(reason: Option<String>) -> Outcome {
 /// The measuring commands, each at its smallest.
 fn measure() -> Result<Outcome, String> {
     benchmarks(&[
-        "latency", "calls", "idle", "memory", "coord", "exec", "arrivals", "plastic", "stencil",
-        "auto", "--tiny",
+        "latency", "calls", "idle", "memory", "coord", "exec", "tbb", "arrivals", "plastic",
+        "stencil", "auto", "--tiny",
     ])
 }
 
