@@ -126,7 +126,8 @@ static void pipelines() {
                                             if (next == 100000) control.stop();
                                             return next++;
                                         }) &
-               tbb::make_filter<long, long>(tbb::filter_mode::parallel, [](long i) { return work(i); }) &
+               tbb::make_filter<long, long>(tbb::filter_mode::parallel,
+                                            [](long i) { return work(i); }) &
                tbb::make_filter<long, void>(tbb::filter_mode::serial_in_order,
                                             [&](long x) { total = total * 31 + x; }));
     printf("%ld\n", total);

@@ -1,8 +1,9 @@
 //! TBB programs of short loops beside each other, and beside programs of OpenMP and of Sinew: under
 //! the plain operating system, and under `sinew exec`, whose manager TBB asks for its workers.
 //!
-//! The *ideal* is that of [`exec`](super::exec): serial work divided perfectly over the cores. OpenMP
-//! programs run under `sinew exec --malleable`, and Sinew's share by themselves, in the same table.
+//! The *ideal* is that of [`exec`](super::exec): serial work divided perfectly over the cores.
+//! OpenMP programs run under `sinew exec --malleable`, and Sinew's share by themselves, in the same
+//! table.
 //!
 //! oneTBB asks for a manager from 2021.11 on. `SINEW_TBB` names a folder with its `include` and
 //! `lib`; `cargo xtask tbb` fetches one and prints its place.
