@@ -3,7 +3,7 @@
 //! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. A step that cannot
 //! run on this machine prints `skipped: reason`.
 
-use crate::{bench, checkers, command, doors, growth, numa, rayon, tidy};
+use crate::{bench, checkers, command, doors, growth, numa, rayon, tbb, tidy};
 use sinew_console::Table;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 25] = [
+const STEPS: [Step; 26] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
@@ -36,10 +36,11 @@ const STEPS: [Step; 25] = [
     Step { name: "examples", run: examples },
     Step { name: "overflow", run: overflow },
     Step { name: "compat", run: compat },
-    Step { name: "doors", run: doors_to_other_languages },
-    Step { name: "python", run: || doors::python().map(|missing| missing.map_or(Passed, Skipped)) },
+    Step { name: "doors", run: || doors::in_ci().map(skipped_for) },
+    Step { name: "python", run: || doors::python().map(skipped_for) },
     Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
+    Step { name: "tbb", run: || tbb::run().map(skipped_for) },
     Step { name: "oldest-rust", run: oldest_rust },
     Step { name: "doc", run: doc },
     Step { name: "package", run: package },
@@ -342,19 +343,18 @@ fn installed_targets() -> Vec<String> {
 
 /// Needs an emulator and a kernel, which few machines have installed.
 fn numa_guest() -> Result<Outcome, String> {
-    numa::in_ci().map(|missing| missing.map_or(Passed, Skipped))
+    numa::in_ci().map(skipped_for)
 }
 
-/// Needs compilers of other languages.
-fn doors_to_other_languages() -> Result<Outcome, String> {
-    doors::in_ci().map(|missing| missing.map_or(Passed, Skipped))
+fn skipped_for(reason: Option<String>) -> Outcome {
+    reason.map_or(Passed, Skipped)
 }
 
 /// The measuring commands, each at its smallest.
 fn measure() -> Result<Outcome, String> {
     benchmarks(&[
-        "latency", "calls", "idle", "memory", "coord", "exec", "arrivals", "plastic", "stencil",
-        "auto", "--tiny",
+        "latency", "calls", "idle", "memory", "coord", "exec", "tbb", "arrivals", "plastic",
+        "stencil", "auto", "--tiny",
     ])
 }
 

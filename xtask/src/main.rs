@@ -8,6 +8,7 @@
 //! | `loom`, `shuttle`, `stress` | the concurrency checkers | [`checkers`] |
 //! | `fuzz` | images of the table that programs share a machine by, made up by a fuzzer | [`checkers`] |
 //! | `rayon` | the drop-in for rayon-core under rayon's own tests and under programs that use rayon | [`rayon`] |
+//! | `tbb` | real TBB programs under `sinew exec` | [`tbb`] |
 //! | `numa-guest` | Sinew on a real kernel with several NUMA nodes, emulated | [`numa`] |
 //! | `bench` | the side-by-side benchmarks | [`mod@bench`] |
 //! | `scale` | one file that measures Sinew on any machine | [`scale`] |
@@ -25,6 +26,7 @@ mod growth;
 mod numa;
 mod rayon;
 mod scale;
+mod tbb;
 mod tidy;
 mod versions;
 mod weight;
@@ -72,6 +74,8 @@ enum Chore {
     },
     /// Hold the drop-in for rayon-core to rayon's own tests, and to programs that use rayon.
     Rayon(rayon::Options),
+    /// Fetch a oneTBB that asks for a manager, and hold TBB programs under `sinew exec` to it.
+    Tbb,
     /// Boot emulated machines with several NUMA nodes, and check Sinew inside them.
     NumaGuest(numa::Options),
     /// Install Sinew for C and C++: the library, its headers, files for pkg-config and CMake.
@@ -102,6 +106,9 @@ fn main() -> ExitCode {
         Chore::Stress { seconds, deep } => checkers::stress(seconds, deep),
         Chore::Fuzz { seconds } => checkers::fuzz(seconds),
         Chore::Rayon(options) => rayon::run(&options),
+        Chore::Tbb => {
+            tbb::run().map(|reason| reason.iter().for_each(|why| println!("skipped: {why}")))
+        }
         Chore::NumaGuest(options) => numa::run(&options),
         Chore::InstallC(options) => doors::install(&options),
         Chore::Python => doors::python().map(|missing| {

@@ -25,9 +25,10 @@
 //! library lowers the teams of OpenMP's parallel regions to the share, unless the program objects
 //! to it; `sinew-preload` lists the objections.
 //!
-//! The library is loaded in both modes. With it, a program that asks for the number of processors
-//! gets the number at the start. Threads of GNU's runtime that share a processor spin for each
-//! other a tenth as long.
+//! The library is loaded in both modes. TBB asks it for workers; these do not matter to a program's
+//! results, so they follow the share in both. With it, a program that asks for the number of
+//! processors gets the number at the start. Threads of GNU's runtime that share a processor spin
+//! for each other a tenth as long.
 //!
 //! # Descendants
 //!

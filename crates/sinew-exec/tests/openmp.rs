@@ -34,8 +34,8 @@ int main(void) {
 }
 ";
 
-/// Counts processors as GNU's runtime does, and prints the number: twice, from a library of its
-/// name and from the program.
+/// Counts processors as GNU's runtime does, or as TBB, and prints the number: twice, from a library
+/// of the runtime's name and from the program.
 const COUNTING: &str = "#define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -43,7 +43,11 @@ const COUNTING: &str = "#define _GNU_SOURCE
 int COUNT(void) {
     cpu_set_t set;
     CPU_ZERO(&set);
+#ifdef AS_TBB
+    return sched_getaffinity(0, sizeof set, &set) ? -1 : CPU_COUNT(&set);
+#else
     return pthread_getaffinity_np(pthread_self(), sizeof set, &set) ? -1 : CPU_COUNT(&set);
+#endif
 }
 #ifndef LIBRARY
 int runtime_counts(void);
@@ -368,27 +372,29 @@ fn two_runtimes_of_one_maker_in_one_process_are_told_apart() {
 #[test]
 fn a_runtime_counts_all_processors_under_a_narrow_share_and_the_program_its_own() {
     let Some([first, _]) = two_cpus() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let library = ["-shared", "-fPIC", "-DLIBRARY", "-DCOUNT=runtime_counts"];
-    let Some(library) = build("gcc", folder.path(), COUNTING, "libgomp-copy.so", &library) else {
-        println!("skipped: gcc cannot build libraries here");
-        return;
-    };
-    let where_it_is = format!("-Wl,-rpath,{}", folder.path().display());
-    let flags = ["-DCOUNT=own_count", library.to_str().unwrap(), &where_it_is];
-    let program = build("gcc", folder.path(), COUNTING, "counting", &flags).expect("a program");
-    let all = plain(&program, &[]);
-    let all = all.split(' ').next().unwrap();
-    for mode in MODES {
-        let script = Script::new();
-        let child = script
-            .command(&words(mode), &[program.as_os_str()])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let _grants = script.writer_from(&format!("{first} 1"));
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(text(&output, "counting"), format!("{all} 1\n"), "{mode:?}");
+    for (library, flag) in [("libgomp-copy.so", "-DAS_GNU"), ("libtbb.so.12", "-DAS_TBB")] {
+        let folder = tempfile::tempdir().unwrap();
+        let flags = ["-shared", "-fPIC", "-DLIBRARY", "-DCOUNT=runtime_counts", flag];
+        let Some(library) = build("gcc", folder.path(), COUNTING, library, &flags) else {
+            println!("skipped: gcc cannot build libraries here");
+            return;
+        };
+        let where_it_is = format!("-Wl,-rpath,{}", folder.path().display());
+        let flags = ["-DCOUNT=own_count", flag, library.to_str().unwrap(), &where_it_is];
+        let program = build("gcc", folder.path(), COUNTING, "counting", &flags).expect("a program");
+        let all = plain(&program, &[]);
+        let all = all.split(' ').next().unwrap();
+        for mode in MODES {
+            let script = Script::new();
+            let child = script
+                .command(&words(mode), &[program.as_os_str()])
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let _grants = script.writer_from(&format!("{first} 1"));
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(text(&output, "counting"), format!("{all} 1\n"), "{flag} {mode:?}");
+        }
     }
 }
 

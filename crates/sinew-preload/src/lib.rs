@@ -6,10 +6,11 @@
 //! answers the program's questions about the machine as they were answered when the program
 //! started, although the affinity mask is narrowed meanwhile. It makes threads that share
 //! processors spin for a shorter time. If the user allows it (`--malleable`), it lowers the teams
-//! of parallel regions to the program's share of the machine.
+//! of parallel regions to the program's share of the machine. For TBB it is the manager that TBB
+//! asks for workers.
 //!
 //! The same source is built twice. Cargo builds an ordinary library, for its tests and for the
-//! constants that `sinew-exec` uses. `sinew-exec`'s build script builds a shared library of some 35
+//! constants that `sinew-exec` uses. `sinew-exec`'s build script builds a shared library of some 45
 //! KB. The shared library has no dependency, not even a named C library, so every process can load
 //! it. Only it exports the runtimes' names (`--cfg sinew_preloaded`).
 //!
@@ -29,6 +30,7 @@
 //! | `entry/lookup` | names that a program looks up while it runs |
 //! | `thread_data` | whether a loaded object keeps data per thread |
 //! | `waiting`, `idle_team` | shorter spinning while a team is larger than its share |
+//! | `tbb` | the manager for TBB, by the name `libtcm.so.1` |
 //! | `system` | the C library's functions |
 //!
 //! # Invariants
@@ -37,7 +39,8 @@
 //!   arguments, except for the number of threads.
 //! - R2: this library changes that number only where [`rules`] says so. In doubt it stays as it is.
 //! - R3: this library does not allocate, lock, wait, print (unless asked to) or change `errno`
-//!   beyond what the C library's own calls do. `waiting` alone starts a thread.
+//!   beyond what the C library's own calls do. `waiting` alone starts a thread. Not so `tbb`: TBB
+//!   calls it, and the program does not.
 //! - R4: a runtime's function returns the same as without this library, except for the size of a
 //!   team that was lowered. This holds for functions that the program looks up, too.
 //!

@@ -23,7 +23,7 @@ const UNKNOWN: i32 = 0x7fff_fffe;
 
 /// The version of the interface, 1.6.0.
 const VERSION: u32 = 10_600;
-/// What TBB prints if `TBB_VERSION` is set.
+/// The text that TBB prints if `TBB_VERSION` is set.
 const ABOUT: &[u8] = b"TCM: NAME\t\tSinew\nTCM: VERSION\t\t1.6.0\n\0";
 
 /// A number that the client leaves to the manager.

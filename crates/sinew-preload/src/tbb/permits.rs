@@ -54,7 +54,7 @@ pub struct Wanted {
     pub priority: i32,
 }
 
-/// What a client reads of a permit.
+/// The state of a permit, as its client reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data {
     /// Workers that it may have.
@@ -189,7 +189,7 @@ impl Permits {
         self.divide_for(None, workers);
     }
 
-    /// What a client reads of a permit; `None` if it is unknown.
+    /// The state of a permit, as its client reads it; `None` if it is unknown.
     pub fn data(&self, permit: Number) -> Option<Data> {
         let known = self.permits.iter().find(|known| known.number == permit)?;
         Some(Data { grant: known.claim.grant, state: known.state, is_due: known.is_due })
@@ -353,7 +353,7 @@ mod tests {
         ]
     }
 
-    /// What clients know.
+    /// The knowledge of clients.
     #[derive(Default)]
     struct Model {
         /// By permit, its client and the grant that the client has read last.

@@ -203,7 +203,7 @@ fn bad_arguments_get_an_error() {
     });
 }
 
-/// What the client below does next time it is called.
+/// The next action of the client below, when it is called.
 static NEXT: Mutex<Option<Box<dyn FnOnce() + Send>>> = Mutex::new(None);
 
 extern "C" fn do_next(_: Number, _: *mut c_void, _: u32) -> i32 {

@@ -25,12 +25,12 @@ use super::tool;
 use crate::problem::Scale;
 use crate::statistics::Summary;
 
-const SOURCE: &str = include_str!("../../rivals/short_loops.cpp");
+pub(super) const SOURCE: &str = include_str!("../../rivals/short_loops.cpp");
 
 /// Iterations of a loop, and multiplications in each: about 70 µs.
 const LOOP: [&str; 2] = ["64", "1000"];
 /// A run is ended at this multiple of the ideal.
-const CAP: f64 = 12.0;
+pub(super) const CAP: f64 = 12.0;
 
 /// Rounds of programs that run alone.
 const LONE_ROUNDS: usize = 15;
@@ -149,10 +149,10 @@ impl Case {
     }
 }
 
-/// The end of each of some programs that start at `starts`, need `work` core-seconds each, and have
+/// The end of each of some programs that start at `starts`, need `works` core-seconds, and have
 /// equal parts of `cores` while they run.
-fn ideal_ends(starts: &[f64], work: f64, cores: f64) -> Vec<f64> {
-    let mut left = vec![work; starts.len()];
+pub(super) fn ideal_ends(starts: &[f64], works: &[f64], cores: f64) -> Vec<f64> {
+    let mut left = works.to_vec();
     let mut ends = vec![0.0; starts.len()];
     let mut now = 0.0;
     while left.iter().any(|left| *left > 0.0) {
@@ -260,7 +260,11 @@ impl Setup {
     fn together(&self, case: &Case, serial: f64) -> Result<(f64, f64), String> {
         let gap = if case.staggered { serial / self.cores / 2.0 } else { 0.0 };
         let starts: Vec<f64> = (0..case.programs).map(|index| index as f64 * gap).collect();
-        self.ratios(case.mode, &starts, &ideal_ends(&starts, serial, self.cores))
+        self.ratios(
+            case.mode,
+            &starts,
+            &ideal_ends(&starts, &vec![serial; starts.len()], self.cores),
+        )
     }
 
     /// Total and worst of one run, as parts of the ideal. At the limit, the limit.
@@ -289,7 +293,7 @@ impl Setup {
 }
 
 /// When each has ended, in seconds since `began`; `None` if they were ended at `limit`.
-fn wait_all(
+pub(super) fn wait_all(
     children: &mut [(Child, f64)],
     began: Instant,
     limit: f64,
@@ -313,7 +317,7 @@ fn wait_all(
     Ok(Some(ends.into_iter().flatten().collect()))
 }
 
-fn middle(samples: impl IntoIterator<Item = f64>) -> f64 {
+pub(super) fn middle(samples: impl IntoIterator<Item = f64>) -> f64 {
     let mut samples: Vec<f64> = samples.into_iter().collect();
     samples.sort_by(f64::total_cmp);
     samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN)
@@ -420,11 +424,13 @@ mod tests {
     /// Catches: programs that cannot use their part.
     #[test]
     fn the_ideal_shares_equally_among_those_who_are_there() {
-        assert_eq!(ideal_ends(&[0.0, 0.0], 1.0, 2.0), [1.0, 1.0]);
+        assert_eq!(ideal_ends(&[0.0, 0.0], &[1.0; 2], 2.0), [1.0, 1.0]);
+        // The second has both cores when the first has ended.
+        assert_eq!(ideal_ends(&[0.0, 0.0], &[1.0, 3.0], 2.0), [1.0, 2.0]);
         // The first has both cores for a quarter of a second; then each has one.
-        let ends = ideal_ends(&[0.0, 0.25], 1.0, 2.0);
+        let ends = ideal_ends(&[0.0, 0.25], &[1.0; 2], 2.0);
         assert!((ends[0] - 0.75).abs() < 1e-6 && (ends[1] - 1.0).abs() < 1e-6, "{ends:?}");
-        let alone = ideal_ends(&[0.0, 5.0], 1.0, 2.0);
+        let alone = ideal_ends(&[0.0, 5.0], &[1.0; 2], 2.0);
         assert!((alone[0] - 0.5).abs() < 1e-6 && (alone[1] - 5.5).abs() < 1e-6, "{alone:?}");
     }
 

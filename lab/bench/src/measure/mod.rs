@@ -14,6 +14,7 @@ mod pairs;
 pub(crate) mod plastic;
 mod stencil;
 mod stm;
+mod tbb;
 mod tool;
 mod victims;
 mod worklist;
@@ -31,7 +32,7 @@ pub(crate) struct Measure {
 }
 
 /// Every measurement.
-pub(crate) const ALL: [Measure; 14] = [
+pub(crate) const ALL: [Measure; 15] = [
     Measure {
         name: "arrivals",
         about: "commands that do nothing, plain and under exec: how long, and how many end late",
@@ -84,6 +85,11 @@ pub(crate) const ALL: [Measure; 14] = [
         name: "stm",
         about: "transactions beside locks, on one thread and on two",
         run: stm::run,
+    },
+    Measure {
+        name: "tbb",
+        about: "TBB programs beside each other and beside others, plain and under exec",
+        run: tbb::run,
     },
     Measure {
         name: "victims",
