@@ -14,6 +14,8 @@ pub(crate) enum Runtime {
     ForkUnion,
     OpenMp,
     Tbb,
+    /// Takes part if `--lace` names a copy of it.
+    Lace,
 }
 
 impl Runtime {
@@ -28,7 +30,7 @@ impl Runtime {
 
     /// Whether it runs in this process.
     pub(crate) fn is_here(self) -> bool {
-        !matches!(self, Self::OpenMp | Self::Tbb)
+        !matches!(self, Self::OpenMp | Self::Tbb | Self::Lace)
     }
 }
 
