@@ -44,14 +44,18 @@ pub(crate) struct Cli {
     /// Rivals that take part, separated by commas (default: all; `none` for Sinew alone).
     #[arg(long, value_name = "RIVALS", value_delimiter = ',', value_parser = rivals())]
     rivals: Option<Vec<String>>,
+    /// A checkout or an installation of Lace (github.com/trolando/lace), which then runs fib, built
+    /// by gcc and by clang.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) lace: Option<PathBuf>,
     /// Count instructions per operation with valgrind; alone, no times are taken.
     #[arg(long)]
     pub(crate) instructions: bool,
     /// Print the instructions of a join that is not stolen, by objdump; alone, no times are taken.
     #[arg(long)]
     pub(crate) listing: bool,
-    /// The run of a child under valgrind: problem, form and number of the case.
-    #[arg(long, num_args = 3, hide = true)]
+    /// The run of a child under valgrind: problem, form, number of the case, and its result.
+    #[arg(long, num_args = 4, hide = true)]
     pub(crate) child: Option<Vec<String>>,
 }
 

@@ -1,6 +1,7 @@
 //! The instruction listing of a join that is not stolen: the instructions of the fast path.
 //!
-//! The listing is that of fib with an explicit worker, from this very program. The slow paths are
+//! The listing is that of fib with an explicit worker, from this very program: a function that
+//! calls it, and the functions of the recursion as the compiler has divided it. The slow paths are
 //! calls to functions of their own, so a fence or an atomic read-modify-write in the listing would
 //! be one on the fast path.
 
@@ -9,8 +10,11 @@ use crate::problems::fib::listed_fib;
 use crate::runtimes::sinew;
 use std::process::Command;
 
-/// The function whose listing shows an unstolen join.
+/// The function that calls fib.
 const FUNCTION: &str = "problems::fib::sinew::listed_fib";
+
+/// The functions that may be a part of the recursion.
+const PARTS: [&str; 2] = ["problems::fib::sinew::fib", "::join_of_words"];
 
 /// Prints the listing and what it shows.
 ///
@@ -31,7 +35,7 @@ pub(crate) fn print() -> Result<(), String> {
         .output()
         .map_err(|error| format!("no objdump: {error}"))?;
     let dump = String::from_utf8_lossy(&output.stdout);
-    let listings = functions(&dump, FUNCTION);
+    let listings = recursion(&dump);
     if listings.is_empty() {
         return Err(format!("objdump shows no function named {FUNCTION}"));
     }
@@ -50,17 +54,39 @@ pub(crate) fn print() -> Result<(), String> {
     Ok(())
 }
 
-/// The parts of `dump` that belong to functions whose name contains `name`, without hash or module
-/// prefix.
-fn functions<'d>(dump: &'d str, name: &str) -> Vec<&'d str> {
-    // The head of a function: `0000000000001234 <bench::problems::fib::sinew::listed_fib>:`
-    let is_wanted = |part: &&str| {
-        let head = part.lines().next().unwrap_or_default();
-        let named = head.split_once('<').map_or("", |(_, rest)| rest.trim_end_matches(">:"));
-        let bare = named.split("::h").next().unwrap_or_default();
-        bare.ends_with(name) && head.ends_with(">:")
-    };
-    dump.split("\n\n").map(str::trim).filter(is_wanted).collect()
+/// The listings of the function that calls fib, and of the parts of the recursion.
+fn recursion(dump: &str) -> Vec<&str> {
+    let all: Vec<(&str, &str, &str)> = dump.split("\n\n").filter_map(function).collect();
+    let mut found: Vec<_> =
+        all.iter().filter(|(_, name, _)| name.ends_with(FUNCTION)).copied().collect();
+    let mut next = 0;
+    while let Some((_, _, listing)) = found.get(next) {
+        for called in listing.lines().filter_map(called) {
+            let part = all.iter().find(|(address, name, _)| {
+                *address == called && PARTS.iter().any(|part| name.ends_with(part))
+            });
+            found.extend(part.filter(|part| !found.contains(part)));
+        }
+        next += 1;
+    }
+    found.into_iter().map(|(_, _, listing)| listing).collect()
+}
+
+/// The address, the name without a hash, and the text of the function at the head of this part:
+/// `0000000000001234 <bench::problems::fib::sinew::listed_fib>:`
+fn function(part: &str) -> Option<(&str, &str, &str)> {
+    let part = part.trim();
+    let (address, name) = part.lines().next()?.split_once(" <")?;
+    let name = name.strip_suffix(">:")?;
+    let name = name.rsplit_once("::h").filter(|(_, hash)| hash.len() == 16).map_or(name, |at| at.0);
+    Some((address.trim_start_matches('0'), name, part))
+}
+
+/// The address that a line calls or jumps to: `10: call 1234 <name>`.
+fn called(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace().skip(1);
+    let is_call = words.next().is_some_and(|word| ["call", "jmp", "bl", "b"].contains(&word));
+    words.next().filter(|_| is_call && words.next().is_some_and(|word| word.starts_with('<')))
 }
 
 /// Whether a line of a listing is a fence or an atomic read-modify-write, on x86 or on ARM.
@@ -81,22 +107,28 @@ mod tests {
     const DUMP: &str = "\
 start
 
-0000000000001000 <bench::problems::fib::sinew::listed_fib>:
+0000000000001000 <bench::problems::fib::sinew::listed_fib::h0123456789abcdef>:
     1000:\tpush   %rbx
-    1001:\tret
+    1001:\tcall   3000 <sinew_core::<impl Worker>::join_of_words>
+    1002:\tcall   4000 <sinew_core::<impl Worker>::after_push_cold>
 
-0000000000002000 <bench::problems::fib::sinew::listed_fib_again>:
+0000000000002000 <sinew_core::<impl Worker>::join_of_words>:
     2000:\tlock cmpxchg %rax,(%rdi)
 
-0000000000003000 <bench::problems::fib::sinew::listed_fib::h0123456789abcdef>:
-    3000:\tret
+0000000000003000 <sinew_core::<impl Worker>::join_of_words>:
+    3000:\tcall   3000 <sinew_core::<impl Worker>::join_of_words>
+    3001:\tret
+
+0000000000004000 <sinew_core::<impl Worker>::after_push_cold>:
+    4000:\tlock cmpxchg %rax,(%rdi)
 ";
 
     #[test]
-    fn functions_are_found_by_their_whole_name_with_or_without_a_hash() {
-        let found = functions(DUMP, FUNCTION);
+    fn the_recursion_is_what_the_listed_function_calls_without_slow_paths() {
+        let found = recursion(DUMP);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found[0].contains("push   %rbx") && found[1].contains("3000:"));
+        assert!(found[0].contains("push   %rbx") && found[1].contains("3001:"));
+        assert!(recursion("start").is_empty());
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub(crate) struct Machine {
     pub(crate) cores: usize,
     pub(crate) system: String,
     pub(crate) compiler: &'static str,
+    /// Cargo's: `release` is the default one, `lto` that of the workspace.
+    pub(crate) profile: &'static str,
     pub(crate) commit: String,
     pub(crate) command: String,
     /// Seconds since 1970.
@@ -30,6 +32,7 @@ impl Machine {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             system: system(),
             compiler: env!("BENCH_RUSTC"),
+            profile: env!("BENCH_PROFILE"),
             commit: commit().unwrap_or_else(|| "unknown".to_owned()),
             command: std::env::args().collect::<Vec<_>>().join(" "),
             time: since_1970.map_or(0, |time| time.as_secs()),
@@ -39,7 +42,7 @@ impl Machine {
     /// Prints the origin above the tables.
     pub(crate) fn print(&self) {
         say!("{}, {} cores, {}", self.processor, self.cores, self.system);
-        say!("{}, commit {}", self.compiler, self.commit);
+        say!("{}, profile {}, commit {}", self.compiler, self.profile, self.commit);
     }
 }
 
@@ -79,5 +82,10 @@ mod tests {
         let machine = Machine::here();
         assert!(machine.cores > 0 && machine.compiler.starts_with("rustc"), "{machine:?}");
         assert!(!machine.processor.is_empty() && !machine.command.is_empty(), "{machine:?}");
+        let built_in = std::env::current_exe().expect("this program");
+        assert!(
+            built_in.iter().any(|folder| folder == machine.profile),
+            "{machine:?} in {built_in:?}"
+        );
     }
 }

@@ -45,6 +45,7 @@ use machine::Machine;
 use output::{ReportFile, say};
 use problem::{Form, Problem, Runtime};
 use report::{Entry, Report};
+use runtimes::lace::Lace;
 use runtimes::process::Rival;
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -81,7 +82,8 @@ fn run(cli: &Cli) -> Result<(), (String, u8)> {
     let file = ReportFile::create(cli.json.as_deref())?;
     let machine = Machine::here();
     machine.print();
-    let (rivals, skipped) = rivals(cli);
+    let lace = cli.lace.as_deref().map(Lace::at).transpose().map_err(|why| (why, 2))?;
+    let (rivals, skipped) = rivals(cli, lace.as_ref());
     let mut report = Report {
         machine,
         threads: cli.threads(),
@@ -98,7 +100,7 @@ fn run(cli: &Cli) -> Result<(), (String, u8)> {
 }
 
 /// Starts the rivals that run in processes of their own; prints the missing ones with the reasons.
-fn rivals(cli: &Cli) -> (Vec<SharedRival>, Vec<String>) {
+fn rivals(cli: &Cli, lace: Option<&Lace>) -> (Vec<SharedRival>, Vec<String>) {
     let (mut rivals, mut skipped) = (Vec::new(), Vec::new());
     if !problems::ALL.iter().any(|problem| cli.compares(problem.name)) {
         return (rivals, skipped);
@@ -109,12 +111,15 @@ fn rivals(cli: &Cli) -> (Vec<SharedRival>, Vec<String>) {
                 .to_owned(),
         );
     }
-    for (name, runtime) in Runtime::RIVALS {
-        if !runtime.is_here() && cli.invites(runtime) {
-            match Rival::start(runtime) {
-                Ok(rival) => rivals.push(Rc::new(RefCell::new(rival))),
-                Err(why) => skipped.push(format!("{name}: {why}")),
-            }
+    let started = Runtime::RIVALS
+        .into_iter()
+        .filter(|(_, runtime)| !runtime.is_here() && cli.invites(*runtime))
+        .map(|(name, runtime)| Rival::start(runtime).map_err(|why| format!("{name}: {why}")))
+        .chain(lace.into_iter().flat_map(Lace::start));
+    for rival in started {
+        match rival {
+            Ok(rival) => rivals.push(Rc::new(RefCell::new(rival))),
+            Err(why) => skipped.push(why),
         }
     }
     for line in &skipped {
@@ -144,7 +149,7 @@ fn compare(cli: &Cli, rivals: &[SharedRival], report: &mut Report) -> Vec<String
 fn forms(problem: &Problem, cli: &Cli, rivals: &[SharedRival]) -> Vec<Form> {
     let mut forms = vec![Form::serial("serial", problem.serial)];
     forms.extend((problem.forms)().into_iter().filter(|form| cli.invites(form.runtime)));
-    let rivals = rivals.iter().filter(|_| problem.in_processes);
+    let rivals = rivals.iter().filter(|rival| rival.borrow().solves(problem));
     forms.extend(rivals.map(|rival| Rival::form(rival, problem.name)));
     forms
 }

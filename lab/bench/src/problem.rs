@@ -16,6 +16,8 @@ pub(crate) enum Runtime {
     Tbb,
     /// Sinew in C++, by its library for C.
     Libsinew,
+    /// Takes part if `--lace` names a copy of it.
+    Lace,
 }
 
 impl Runtime {
@@ -31,7 +33,7 @@ impl Runtime {
 
     /// Whether it runs in this process.
     pub(crate) fn is_here(self) -> bool {
-        !matches!(self, Self::OpenMp | Self::Tbb | Self::Libsinew)
+        !matches!(self, Self::OpenMp | Self::Tbb | Self::Libsinew | Self::Lace)
     }
 }
 

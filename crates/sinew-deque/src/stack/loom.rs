@@ -229,8 +229,7 @@ fn loom_two_thieves_share_a_stack() {
 /// Catches: an exposure of the last slot, which the first arm of its join fills again.
 #[test]
 fn loom_the_last_slot_is_not_public() {
-    const OWNER: &[OwnerStep] =
-        &[Push, Push, Push, PushLast, PushLast, Pop, Pop, Pop, Pop, Pop];
+    const OWNER: &[OwnerStep] = &[Push, Push, Push, PushLast, PushLast, Pop, Pop, Pop, Pop, Pop];
     const THIEF: &[ThiefStep] = &[Expose, Expose, Expose, Take, Take, Take, Take];
     check(false, preemptions(1), OWNER, &[THIEF]);
 }

@@ -10,6 +10,7 @@
 //! | OpenMP | a team inside a process that is started once | `omp_pause_resource_all` ends the team |
 //! | libsinew, in C++ | a pool in such a process | the pool is destroyed |
 //! | oneTBB | an arena and a `global_control` in such a process | `tbb::finalize` ends the workers |
+//! | Lace | its workers in such a process, one for each compiler | `lace_stop` ends them |
 //!
 //! `OMP_WAIT_POLICY` and its kind are left as the user set them: the default of the library is what
 //! its users get.
@@ -17,6 +18,7 @@
 pub(crate) mod chili;
 #[cfg(feature = "fork-union")]
 pub(crate) mod fork_union;
+pub(crate) mod lace;
 pub(crate) mod lines;
 pub(crate) mod process;
 pub(crate) mod rayon;

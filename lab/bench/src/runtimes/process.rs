@@ -1,4 +1,4 @@
-//! Rivals in C++: compiled when needed, one process each, spoken to by lines.
+//! Rivals in C++ (and C, see `lace`): compiled when needed, one process each, spoken to by lines.
 //!
 //! A process waits on its standard input, so it sleeps while others are measured. A line names a
 //! problem, a number of threads and the three numbers of a case; the reply is a line with
@@ -9,7 +9,7 @@
 //! ← 12345678 832040
 //! ```
 
-use crate::problem::{Case, Form, Runtime, Sample};
+use crate::problem::{Case, Form, Problem, Runtime, Sample};
 use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
@@ -71,8 +71,26 @@ impl Rival {
         let flags: Vec<&str> = installed.iter().map(String::as_str).collect();
         compile(&recipe, folder.path(), &program, &flags)?;
         // The folder goes now; a running program keeps its file.
-        let process = Spoken::start(recipe.name, &mut Command::new(&program))?;
-        Ok(Self { runtime, name: recipe.name, process })
+        Self::run(runtime, recipe.name, &program)
+    }
+
+    /// Starts the program of a rival.
+    ///
+    /// # Errors
+    ///
+    /// One line: it does not start.
+    pub(crate) fn run(
+        runtime: Runtime,
+        name: &'static str,
+        program: &Path,
+    ) -> Result<Self, String> {
+        let process = Spoken::start(name, &mut Command::new(program))?;
+        Ok(Self { runtime, name, process })
+    }
+
+    /// Whether its program solves this problem.
+    pub(crate) fn solves(&self, problem: &Problem) -> bool {
+        problem.in_processes && (self.runtime != Runtime::Lace || problem.name == "fib")
     }
 
     /// A form of `problem` that runs in this process.
@@ -148,10 +166,15 @@ fn compile(recipe: &Recipe, folder: &Path, program: &Path, flags: &[&str]) -> Re
     if output.status.success() {
         return Ok(());
     }
-    let messages = String::from_utf8_lossy(&output.stderr);
+    Err(first_error("c++", &output.stderr))
+}
+
+/// The first error among a compiler's messages, as one line.
+pub(super) fn first_error(compiler: &str, messages: &[u8]) -> String {
+    let messages = String::from_utf8_lossy(messages);
     let first =
         messages.lines().find(|line| line.contains("error") || line.contains("cannot find"));
-    Err(format!("c++ cannot build it: {}", first.unwrap_or("no message").trim()))
+    format!("{compiler} cannot build it: {}", first.unwrap_or("no message").trim())
 }
 
 #[cfg(test)]

@@ -25,12 +25,30 @@ pub(crate) const PROBLEM: Problem = Problem {
     bars: &BARS,
 };
 
-const BARS: [Bar; 4] = [
+const BARS: [Bar; 7] = [
     Bar {
         case: "fib 34",
-        what: "a task with an explicit worker, at most 0.9 × chili",
+        what: "a task with an explicit worker, at most 0.8 × chili",
         measure: Measure::Ratio(Row("sinew", Team::One), Row("chili", Team::One)),
-        limit: Limit::AtMost(0.9),
+        limit: Limit::AtMost(0.8),
+    },
+    Bar {
+        case: "fib 34",
+        what: "a task with an explicit worker, at most 0.8 × Lace by clang",
+        measure: Measure::Ratio(Row("sinew", Team::One), Row("lace clang", Team::One)),
+        limit: Limit::AtMost(0.8),
+    },
+    Bar {
+        case: "fib 34",
+        what: "a task with an explicit worker, at most Lace by gcc",
+        measure: Measure::Ratio(Row("sinew", Team::One), Row("lace gcc", Team::One)),
+        limit: Limit::AtMost(1.0),
+    },
+    Bar {
+        case: "fib 34",
+        what: "a task with an explicit worker, at most sinew::join",
+        measure: Measure::Ratio(Row("sinew", Team::One), Row("sinew::join", Team::One)),
+        limit: Limit::AtMost(1.0),
     },
     Bar {
         case: "fib 34",

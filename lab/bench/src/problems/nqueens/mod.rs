@@ -9,20 +9,31 @@ mod rayon;
 mod serial;
 mod sinew;
 
-use crate::problem::{Case, Form, Problem, Scale};
+use crate::problem::{Bar, Case, Form, Limit, Measure, Problem, Row, Scale, Team};
 
 pub(crate) const PROBLEM: Problem = Problem {
     name: "nqueens",
     about: "all placements of n queens: an unbalanced tree of tiny tasks",
-    unit: "run",
+    unit: "task",
     serial: serial::run,
     forms,
     cases,
     warm: |case| sized("warm", case.size.min(6)),
-    counted: None,
+    counted: Some(|| [6, 9].map(|size| sized("counted", size))),
     in_processes: true,
-    bars: &[],
+    bars: &BARS,
 };
+
+const BARS: [Bar; 1] = [Bar {
+    case: "nqueens 11",
+    what: "one worker, at most 1.25 × serial",
+    measure: Measure::Ratio(Row("sinew", Team::One), Row("serial", Team::One)),
+    limit: Limit::AtMost(1.25),
+}];
+
+/// The queens that can be placed beside those before them, for boards from 4 × 4 on: a task each.
+const TASKS: [u64; 11] =
+    [16, 53, 152, 551, 2_056, 8_393, 35_538, 166_925, 856_188, 4_674_889, 27_358_552];
 
 fn forms() -> Vec<Form> {
     vec![sinew::form(), rayon::form(), chili::form()]
@@ -33,7 +44,8 @@ fn cases(scale: Scale) -> Vec<Case> {
 }
 
 pub(crate) fn sized(label: &'static str, size: u64) -> Case {
-    Case { label, size, kind: 0, repeats: 1, operations: 1 }
+    let tasks = usize::try_from(size).ok().and_then(|size| TASKS.get(size.checked_sub(4)?));
+    Case { label, size, kind: 0, repeats: 1, operations: tasks.copied().unwrap_or(1) }
 }
 
 /// The queens that stand, as bit sets over the columns of the next row.
@@ -82,5 +94,21 @@ mod tests {
     fn the_counts_are_the_published_ones() {
         let count = |size| (PROBLEM.serial)(&sized("", size));
         assert_eq!([4, 5, 6, 7, 8, 9, 10].map(count), [2, 10, 4, 40, 92, 352, 724]);
+    }
+
+    /// Catches: a time per task that is that of another number of tasks.
+    #[test]
+    fn the_tasks_are_the_queens_that_are_placed() {
+        fn placed(board: Board, free: u64) -> u64 {
+            if free == 0 {
+                return 0;
+            }
+            let (next, rest) = board.choose(free);
+            1 + placed(next, next.free()) + placed(board, rest)
+        }
+        for size in 4..10 {
+            let board = Board::empty(size);
+            assert_eq!(placed(board, board.free()), sized("", size).operations, "{size}");
+        }
     }
 }
