@@ -103,6 +103,25 @@ impl<N> Arena<N> {
         &self.chunks[chunk].get().expect("links name nodes that were allocated")[place]
     }
 
+    /// The index of a node.
+    ///
+    /// # Cost
+    ///
+    /// A search of the chunks.
+    pub(super) fn index_of(&self, node: &N) -> u32 {
+        let address = std::ptr::from_ref(node).addr();
+        let mut first = 0;
+        for level in 0..CHUNKS {
+            let chunk = self.chunks[level].get().map_or(&[][..], |chunk| chunk);
+            let range = chunk.as_ptr_range();
+            if (range.start.addr()..range.end.addr()).contains(&address) {
+                return first + ((address - range.start.addr()) / size_of::<N>()) as u32;
+            }
+            first += FIRST << level;
+        }
+        unreachable!("a node of this arena")
+    }
+
     /// A node that no other transaction uses, with values from `make` or from its last user. The
     /// caller sets all of them.
     ///
