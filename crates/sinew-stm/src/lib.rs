@@ -121,8 +121,8 @@
 //! ## Invariants
 //!
 //! They are numbered I1 to I18, and each module states its own: I1 to I3 are in `record`, I4 in
-//! `engine`, I5 in `after`, I6 and I7 in `version`. I8 to I11, I14 and I18 are in `descriptor`, I12 in
-//! `local`, I13 in `ahead`, I15 in `late`, I16 in `containers::arena`, I17 in
+//! `engine`, I5 in `after`, I6 and I7 in `version`. I8 to I11, I14 and I18 are in `descriptor`,
+//! I12 in `local`, I13 in `ahead`, I15 in `late`, I16 in `containers::arena`, I17 in
 //! `containers::slots`.
 //!
 //! ## Orderings

@@ -31,8 +31,9 @@ const MAX_ABORTS: u32 = 10;
 ///
 /// # Cost
 ///
-/// Without conflicts: three loads per word read; per variable written a compare-and-swap and two stores; one atomic addition if a variable was written. No allocation
-/// once the thread's logs have grown.
+/// Without conflicts: three loads per word read; per variable written a compare-and-swap and two
+/// stores; one atomic addition if a variable was written. No allocation once the thread's logs have
+/// grown. The clock is read when a variable has changed since the thread's last transaction.
 ///
 /// # Blocking
 ///

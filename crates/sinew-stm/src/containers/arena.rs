@@ -1,9 +1,10 @@
 //! Nodes of linked containers, by index.
 //!
-//! Memory of nodes is never freed before the container is dropped, and only transactions change a
-//! node. So a transaction can follow an index that it has read even if another one has removed or
-//! reused the node. Then the node's variables are younger than the snapshot, and the transaction
-//! finds that the link to it has changed. (I8.)
+//! Memory of nodes is never moved, nor freed before the container is dropped, and only transactions
+//! change a node. So a transaction can follow an index that it has read even if another one has
+//! removed or reused the node. Then the node's variables are younger than the snapshot, and the
+//! transaction finds that the link to it has changed. (I8.) [`TMap`](super::TMap) follows addresses
+//! in the same way.
 //!
 //! The list of free nodes is not transactional, so two transactions that allocate do not conflict.
 //! An attempt that aborts returns the nodes that it took; a commit returns the nodes that it

@@ -1,8 +1,8 @@
 //! [`TMap`]: an ordered map.
 //!
-//! A tree of wide nodes. Each has a word with the order of its keys, and one record for both, so a
-//! search enters one record for each node, and one for the value. An update that needs no other
-//! node writes the word of a leaf, a key and a value.
+//! A tree of wide nodes. Each has a word with the order or the number of its keys, and one record
+//! for both, so a search enters one record for each node, and one for the value. An update that
+//! needs no other node writes the word of a leaf, a key and a value.
 
 mod tree;
 

@@ -18,8 +18,9 @@
 //!
 //! A search mostly *glances* at the keys: it loads them between the two looks at the record, as if
 //! word and keys were one value. So it may compare a key that the snapshot does not have, but uses
-//! the result only if the record has not changed. Every such key has been in the map: the word is
-//! stored after the key, and a key is one word.
+//! the result only if the record has not changed. Every such key has been in the map, or is that
+//! with which the slots were made: a key is one word. So slots that are not used may be compared
+//! as well.
 
 use super::store::{Cell, Place, Store};
 use crate::tx::Tx;

@@ -28,7 +28,8 @@ impl ByHand {
     }
 
     pub(super) fn run(&self, worker: &Worker, intruder: &Intruder) -> Verdict {
-        let found = on_each_worker(worker, |member| self.detect(intruder, member)).into_iter().sum();
+        let parts = on_each_worker(worker, |member| self.detect(intruder, member));
+        let found = parts.into_iter().sum();
         Verdict { found, left: self.reassembly.left() }
     }
 

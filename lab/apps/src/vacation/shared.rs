@@ -1,9 +1,9 @@
 //! Tables in transactions.
 //!
 //! Rows are values of hash maps: sessions ask for single numbers only. A customer's bookings are a
-//! list of pages with a few bookings each, so a walk through them waits for memory a few times less.
-//! Each session has a page of its own, which it fills if the customer's first page has no room: a
-//! session books once. So nothing is allocated, and no two sessions want the same page.
+//! list of pages with a few bookings each, so a walk through them waits for memory a few times
+//! less. Each session has a page of its own, which it fills if the customer's first page has no
+//! room: a session books once. So nothing is allocated, and no two sessions want the same page.
 
 use std::hash::BuildHasherDefault;
 
