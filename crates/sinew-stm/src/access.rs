@@ -13,7 +13,6 @@ use crate::tx_error::TxResult;
 use crate::version::{Chain, Header, from_bits, to_bits};
 use crate::word::{Bits, Padded, Word, words_of};
 use sinew_sync::plant::{Bug, planted};
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 impl Descriptor {
@@ -358,27 +357,71 @@ impl Descriptor {
         self.note_write(Write::new(std::ptr::null(), head as u64, target, bits, next));
     }
 
-    /// Enters a value of several words.
+    /// Appends a value to the buffer, not yet entered. Returns its index.
+    #[inline(always)]
+    pub(crate) fn append<T: Copy>(&mut self, value: &Padded<T>) -> usize {
+        let place = self.room_in_buffer(words_of::<T>());
+        self.buffer.extend_from_slice(value.bits());
+        place
+    }
+
+    /// Makes room for some words at the end of the buffer. Returns the index of the first.
+    #[inline(always)]
+    fn room_in_buffer(&mut self, words: usize) -> usize {
+        if self.buffer.capacity() - self.buffer.len() < words {
+            self.make_room_in_buffer(words);
+        }
+        self.buffer.len()
+    }
+
+    /// Appends the value of a variable in the snapshot to the buffer, not yet entered. Returns its
+    /// index.
+    ///
+    /// # Safety
+    ///
+    /// As for [`get`].
+    #[inline(always)]
+    pub(crate) unsafe fn append_words<T: Copy>(
+        &mut self,
+        record: &Record,
+        words: &[Word],
+    ) -> TxResult<usize> {
+        let seen = record.look();
+        if seen <= self.limit {
+            let place = self.room_in_buffer(words.len());
+            let to = self.buffer.spare_capacity_mut().iter_mut();
+            to.zip(words).for_each(|(to, word)| _ = to.write(word.load()));
+            if record.look_again() == seen || planted(Bug::NoSecondCheck) {
+                self.note_read(record, seen);
+                // SAFETY: that many words were written.
+                unsafe { self.buffer.set_len(place + words.len()) };
+                return Ok(place);
+            }
+        }
+        let mut value = Padded::<T>::uninit();
+        // SAFETY: the caller's promise.
+        unsafe { self.read_words_cold(record, words, value.bits_mut())? };
+        Ok(self.append(&value))
+    }
+
+    /// Enters the value of several words that is at the end of the buffer, from `place` on.
     ///
     /// # Safety
     ///
     /// As for [`write`](Self::write).
-    pub(crate) unsafe fn write_words(
+    #[inline]
+    pub(crate) unsafe fn enter_words(
         &mut self,
         record: &Record,
         words: &[Word],
-        value: &[Bits],
+        place: usize,
     ) -> TxResult<()> {
-        let place = Bits::new(self.buffer.len() as u64);
-        if self.buffer.capacity() - self.buffer.len() < value.len() {
-            self.make_room_in_buffer(value.len());
-        }
-        self.buffer.extend_from_slice(value);
+        let bits = Bits::new(place as u64);
         // SAFETY: the caller's promise.
-        let entered = unsafe { self.write(record, Target::words(words), place) };
+        let entered = unsafe { self.write(record, Target::words(words), bits) };
         // A refused value leaves nothing in the buffer, so that memory stays bounded even if errors
         // are ignored.
-        entered.inspect_err(|_| self.buffer.truncate(self.place(place)))
+        entered.inspect_err(|_| self.buffer.truncate(place))
     }
 
     /// Enters a new version. From here on it belongs to the transaction, even if this fails.
@@ -493,85 +536,4 @@ unsafe fn push_within<T>(log: &mut Vec<T>, entry: T) {
 /// The index in the word of a record that this transaction has locked.
 pub(crate) fn head(owned: u64) -> usize {
     (owned & INDEX) as usize
-}
-
-/// The value of a variable.
-///
-/// # Safety
-///
-/// Record and words belong together, live until the attempt is over, and hold a `T` from
-/// [`Slot::new`](crate::word::Slot::new).
-#[inline(always)]
-pub(crate) unsafe fn get<T: Copy>(
-    d: &mut Descriptor,
-    record: &Record,
-    words: &[Word],
-) -> TxResult<T> {
-    // SAFETY: the caller's promise. The returned value was stored as a `T`: it was read under a
-    // record that was free and unchanged before and after, or by its owner.
-    unsafe {
-        if words_of::<T>() == 1 {
-            return Ok(first_of(d.read_word(record, words.get_unchecked(0))?));
-        }
-        let mut value = Padded::<T>::uninit();
-        d.read_words(record, words, value.bits_mut())?;
-        Ok(value.0.assume_init())
-    }
-}
-
-/// The value of a variable whose record guards another one that this attempt has read. A value in
-/// one word gets no entry in the read set.
-///
-/// The record is free and not younger than the snapshot here, and it is in the read set, which has
-/// been valid whenever the snapshot was extended. So both variables were read of one version (I8).
-///
-/// # Safety
-///
-/// As for [`get`].
-#[inline(always)]
-pub(crate) unsafe fn get_again<T: Copy>(
-    d: &mut Descriptor,
-    record: &Record,
-    words: &[Word],
-) -> TxResult<T> {
-    if words_of::<T>() != 1 {
-        // SAFETY: the caller's promise.
-        return unsafe { get(d, record, words) };
-    }
-    // SAFETY: the caller's promise; the value as in `get`.
-    unsafe { Ok(first_of(d.read_word_again(record, words.get_unchecked(0))?)) }
-}
-
-/// The value in one word.
-///
-/// # Safety
-///
-/// The bits hold a `T` of at most eight bytes.
-#[inline(always)]
-pub(crate) unsafe fn first_of<T: Copy>(bits: Bits) -> T {
-    // SAFETY: the caller's promise.
-    unsafe { *bits.as_ptr().cast::<T>() }
-}
-
-/// Writes a variable.
-///
-/// # Safety
-///
-/// As for [`get`].
-#[inline(always)]
-pub(crate) unsafe fn set<T: Copy>(
-    d: &mut Descriptor,
-    record: &Record,
-    words: &[Word],
-    value: T,
-) -> TxResult<()> {
-    let mut padded = Padded(MaybeUninit::<T>::zeroed());
-    padded.0.write(value);
-    // SAFETY: the caller's promise.
-    unsafe {
-        if words_of::<T>() == 1 {
-            return d.write(record, Target::word(words.get_unchecked(0)), padded.bits()[0]);
-        }
-        d.write_words(record, words, padded.bits())
-    }
 }

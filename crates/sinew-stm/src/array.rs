@@ -1,9 +1,9 @@
 //! [`TArray`]: many values, with one record for every 32 bytes.
 
-use crate::access;
 use crate::record::Record;
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
+use crate::value;
 use crate::var::TVar;
 use crate::word::{Slot, words_of};
 
@@ -100,7 +100,7 @@ impl<T: Copy> TArray<T> {
     pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, i: usize) -> TxResult<T> {
         let (record, slot) = self.at(i);
         // SAFETY: they belong together, live for `'tx`, and hold a `T`.
-        unsafe { access::get(tx.descriptor, record, slot.words()) }
+        unsafe { value::get(tx.descriptor, record, slot.words()) }
     }
 
     /// Sets the value at index `i`.
@@ -117,7 +117,7 @@ impl<T: Copy> TArray<T> {
     pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, i: usize, value: T) -> TxResult<()> {
         let (record, slot) = self.at(i);
         // SAFETY: as in `get`.
-        unsafe { access::set(tx.descriptor, record, slot.words(), value) }
+        unsafe { value::set(tx.descriptor, record, slot.words(), value) }
     }
 
     /// Replaces the value at index `i` by the result of `f`.
@@ -137,8 +137,30 @@ impl<T: Copy> TArray<T> {
         i: usize,
         f: impl FnOnce(T) -> T,
     ) -> TxResult<()> {
-        let value = self.get(tx, i)?;
-        self.set(tx, i, f(value))
+        self.update(tx, i, |value| *value = f(*value))
+    }
+
+    /// Changes the value at index `i` by `f`, and returns the result of `f`: see
+    /// [`TVar::update`].
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost: return the error with `?`.
+    ///
+    /// # Panics
+    ///
+    /// If `i` is not below the length. A panic of `f` propagates; the value is as before.
+    #[inline]
+    #[track_caller]
+    pub fn update<'tx, R>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        i: usize,
+        f: impl FnOnce(&mut T) -> R,
+    ) -> TxResult<R> {
+        let (record, slot) = self.at(i);
+        // SAFETY: as in `get`.
+        unsafe { value::update(tx.descriptor, record, slot.words(), f) }
     }
 
     /// All values at one time, read by a transaction of its own.

@@ -180,6 +180,28 @@ impl Hasher for ParityOf {
     }
 }
 
+/// Sets the value of a key: by its entry if the value is odd.
+macro_rules! put {
+    ($map:expr, $tx:ident, $key:ident, $value:ident) => {
+        Vec::from_iter(if $value.is_multiple_of(2) {
+            $map.insert($tx, Key($key), $value)?
+        } else {
+            $map.entry($tx, Key($key))?.insert($value)?
+        })
+    };
+}
+
+/// Removes a key: by its entry if the key is odd.
+macro_rules! take {
+    ($map:expr, $tx:ident, $key:ident) => {
+        Vec::from_iter(if $key.is_multiple_of(2) {
+            $map.remove($tx, &Key($key))?
+        } else {
+            $map.entry($tx, Key($key))?.remove()?
+        })
+    };
+}
+
 /// The containers.
 pub(crate) struct World {
     list: TList<Key, u16>,
@@ -221,7 +243,14 @@ impl Equal {
         self.boxes[key].set(tx, Fragile(value))?;
         let_others_come_between();
         self.vars[key].set(tx, value)?;
-        self.wide[key].set(tx, [value; WIDE])?;
+        if value.is_multiple_of(2) {
+            self.wide[key].set(tx, [value; WIDE])?;
+        } else {
+            self.wide[key].update(tx, |wide| {
+                assert_eq!(*wide, [wide[0]; WIDE], "not opaque: a wide variable in an update");
+                *wide = [value; WIDE];
+            })?;
+        }
         self.array.set(tx, key, value)
     }
 
@@ -280,18 +309,10 @@ impl World {
         let_others_come_between();
         let place = |key: u8| [usize::from(key), 0, 0];
         Ok(match op {
-            Op::Put(Kind::List, key, value) => {
-                Vec::from_iter(self.list.insert(tx, Key(key), value)?)
-            }
-            Op::Put(Kind::Hash, key, value) => {
-                Vec::from_iter(self.hash.insert(tx, Key(key), value)?)
-            }
-            Op::Put(Kind::Map, key, value) => {
-                Vec::from_iter(self.map.insert(tx, Key(key), value)?)
-            }
-            Op::Put(Kind::BoxedMap, key, value) => {
-                Vec::from_iter(self.boxed_map.insert(tx, Key(key), value)?)
-            }
+            Op::Put(Kind::List, key, value) => put!(self.list, tx, key, value),
+            Op::Put(Kind::Hash, key, value) => put!(self.hash, tx, key, value),
+            Op::Put(Kind::Map, key, value) => put!(self.map, tx, key, value),
+            Op::Put(Kind::BoxedMap, key, value) => put!(self.boxed_map, tx, key, value),
             Op::Put(Kind::Queue, _, value) => self.queue.push(tx, value).map(|()| vec![])?,
             Op::Put(Kind::Bounded, _, value) => Vec::from_iter(self.bounded.push(tx, value)?.err()),
             Op::Put(Kind::Heap, _, value) => self.heap.push(tx, Weight(value)).map(|()| vec![])?,
@@ -299,10 +320,10 @@ impl World {
                 self.grid.set(tx, place(key), value).map(|()| vec![])?
             }
             Op::Put(Kind::Equal, key, value) => self.equal.set(tx, key, value).map(|()| vec![])?,
-            Op::Take(Kind::List, key) => Vec::from_iter(self.list.remove(tx, &Key(key))?),
-            Op::Take(Kind::Hash, key) => Vec::from_iter(self.hash.remove(tx, &Key(key))?),
-            Op::Take(Kind::Map, key) => Vec::from_iter(self.map.remove(tx, &Key(key))?),
-            Op::Take(Kind::BoxedMap, key) => Vec::from_iter(self.boxed_map.remove(tx, &Key(key))?),
+            Op::Take(Kind::List, key) => take!(self.list, tx, key),
+            Op::Take(Kind::Hash, key) => take!(self.hash, tx, key),
+            Op::Take(Kind::Map, key) => take!(self.map, tx, key),
+            Op::Take(Kind::BoxedMap, key) => take!(self.boxed_map, tx, key),
             Op::Take(Kind::Queue, _) => Vec::from_iter(self.queue.pop(tx)?),
             Op::Take(Kind::Bounded, _) => Vec::from_iter(self.bounded.pop(tx)?),
             Op::Take(Kind::Heap, _) => Vec::from_iter(self.heap.pop(tx)?.map(|weight| weight.0)),

@@ -100,7 +100,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `run`, `tx`, `tx_error` | attempts until one commits; the transaction as the closure sees it |
-//! | `descriptor`, `log`, `access` | snapshot, read set, write set; reading and writing |
+//! | `descriptor`, `log`, `access`, `value` | snapshot, read set, write set; reading and writing |
 //! | `record`, `word`, `engine` | the ownership record, values as words, the clock with the token |
 //! | `var`, `array`, `boxed`, `version`, `grace` | the variables; versions of boxed values and when they are dropped |
 //! | `containers` | ordered map, hash map, list, queues, heap, grid: built from variables |
@@ -114,14 +114,15 @@
 //! Riegel, "Time-Based Software Transactional Memory" (2010). Waiting: Harris, Marlow, Peyton Jones
 //! and Herlihy, "Composable Memory Transactions" (2005).
 //!
-//! A read-only transaction writes no shared memory, so readers scale. A transaction that writes
-//! executes a compare-and-swap per record and one addition to the clock.
+//! A read-only transaction writes no shared memory, and reads the clock only if it meets a change,
+//! so readers scale. A transaction that writes executes a compare-and-swap per record and one
+//! addition to the clock.
 //!
 //! ## Invariants
 //!
-//! They are numbered I1 to I17, and each module states its own: I1 to I3 are in `record`, I4 in
-//! `engine`, I5 in `after`, I6 and I7 in `version`. I8 to I11 and I14 are in `descriptor`, I12 in
-//! `local`, I13 in `ahead`, I15 in `late`, I16 in `containers::arena`, I17 in
+//! They are numbered I1 to I18, and each module states its own: I1 to I3 are in `record`, I4 in
+//! `engine`, I5 in `after`, I6 and I7 in `version`. I8 to I11, I14 and I18 are in `descriptor`,
+//! I12 in `local`, I13 in `ahead`, I15 in `late`, I16 in `containers::arena`, I17 in
 //! `containers::slots`.
 //!
 //! ## Orderings
@@ -130,7 +131,7 @@
 //! |---|---|---|
 //! | R1 | release of a record (Release) ↔ look (Acquire) | a thread that sees a version sees its values |
 //! | R2 | lock, then store of the value (Release) ↔ load of the value (Acquire), then second look | no value of an unfinished commit is used |
-//! | C1 | clock `fetch_add` (AcqRel) ↔ clock load (Acquire) | a snapshot sees the locks of every commit that it includes |
+//! | C1 | clock `fetch_add` (AcqRel) ↔ clock load (Acquire) or `fetch_add` | a snapshot sees the locks of every commit that it includes |
 //! | C2 | clock `fetch_add` ↔ `fetch_or` of the token | a committer gives way, or the holder sees its locks; no fence |
 //! | W1 | entry, mark of the record (AcqRel) ↔ lock (Acquire), read of the entries | no wake-up is lost |
 //! | G1 | pin, light fence, look ↔ clock, heavy fence, read of the pins | no version is dropped while a reader uses it |
@@ -212,6 +213,7 @@ mod support;
 mod threads;
 mod tx;
 mod tx_error;
+mod value;
 mod var;
 mod version;
 mod waiting;

@@ -31,9 +31,9 @@ const MAX_ABORTS: u32 = 10;
 ///
 /// # Cost
 ///
-/// Without conflicts: a read of the clock; three loads per word read; per variable written a
-/// compare-and-swap and two stores; one atomic addition if a variable was written. No allocation
-/// once the thread's logs have grown.
+/// Without conflicts: three loads per word read; per variable written a compare-and-swap and two
+/// stores; one atomic addition if a variable was written. No allocation once the thread's logs have
+/// grown. The clock is read when a variable has changed since the thread's last transaction.
 ///
 /// # Blocking
 ///
@@ -358,6 +358,8 @@ impl Run {
         let d = self.descriptor();
         if how.manager == ContentionManager::Age {
             d.special = true;
+            // Ages are times at which transactions began.
+            d.begin_now();
             d.shared.set_age(d.snapshot());
         }
         if how.max_aborts == 0 {
@@ -483,6 +485,8 @@ impl Run {
         let d = self.descriptor();
         d.roll_back();
         d.reads.clear();
+        // Its snapshot may be too old (I18).
+        d.limit = 0;
         let cause = d.doomed.take().unwrap_or(Cause::Body);
         d.counters().aborted(cause);
         d.give_token();
@@ -563,7 +567,7 @@ impl Run {
             d.mode = Mode::Favoured;
             d.special = true;
         }
-        d.begin();
+        d.begin_now();
         if locking == Locking::Commit {
             d.lock_late();
         }

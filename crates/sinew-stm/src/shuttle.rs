@@ -182,6 +182,13 @@ fn shuttle_finds_a_read_without_a_second_look() {
     hunt(Bug::NoSecondCheck, impatient);
 }
 
+/// Catches: a checker that does not check the first snapshots of later transactions.
+#[test]
+#[should_panic(expected = "opaque")]
+fn shuttle_finds_a_snapshot_of_a_time_to_come() {
+    hunt(Bug::FutureSnapshot, impatient);
+}
+
 fn handing_over() {
     let cell = Arc::new(TVar::new(0_u64));
     let other = Arc::clone(&cell);

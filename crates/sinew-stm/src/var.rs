@@ -1,10 +1,10 @@
 //! [`TVar`]: a transactional variable for values that can be copied.
 
-use crate::access;
 use crate::record::Record;
 use crate::run::Transaction;
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
+use crate::value;
 use crate::word::{Slot, words_of};
 
 /// A variable that transactions read and write, for values that are `Copy`.
@@ -80,7 +80,7 @@ impl<T: Copy> TVar<T> {
     pub fn get<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<T> {
         // SAFETY: record and slot belong together and live for `'tx`; the slot's words are those of
         // a `T`.
-        unsafe { access::get(tx.descriptor, &self.record, self.slot.words()) }
+        unsafe { value::get(tx.descriptor, &self.record, self.slot.words()) }
     }
 
     /// Sets the value.
@@ -95,7 +95,7 @@ impl<T: Copy> TVar<T> {
     #[inline(always)]
     pub fn set<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, value: T) -> TxResult<()> {
         // SAFETY: as in `get`.
-        unsafe { access::set(tx.descriptor, &self.record, self.slot.words(), value) }
+        unsafe { value::set(tx.descriptor, &self.record, self.slot.words(), value) }
     }
 
     /// Replaces the value by the result of `f` for it.
@@ -105,8 +105,35 @@ impl<T: Copy> TVar<T> {
     /// The attempt is lost: return the error with `?`.
     #[inline(always)]
     pub fn modify<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, f: impl FnOnce(T) -> T) -> TxResult<()> {
-        let value = self.get(tx)?;
-        self.set(tx, f(value))
+        self.update(tx, |value| *value = f(*value))
+    }
+
+    /// Changes the value by `f`, and returns the result of `f`. For large values: it copies them
+    /// once to the write set and once back, `get` and `set` do more.
+    ///
+    /// ```
+    /// use sinew_stm::{TVar, atomically};
+    ///
+    /// let sums = TVar::new([0_u64; 32]);
+    /// atomically(|tx| sums.update(tx, |sums| sums[7] += 1));
+    /// assert_eq!(sums.load()[7], 1);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The attempt is lost: return the error with `?`.
+    ///
+    /// # Panics
+    ///
+    /// A panic of `f` propagates; the variable is as before.
+    #[inline(always)]
+    pub fn update<'tx, R>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        f: impl FnOnce(&mut T) -> R,
+    ) -> TxResult<R> {
+        // SAFETY: as in `get`.
+        unsafe { value::update(tx.descriptor, &self.record, self.slot.words(), f) }
     }
 
     /// Replaces the value; returns the old one.

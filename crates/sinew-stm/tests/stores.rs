@@ -53,6 +53,8 @@ enum Change {
     OrInsert(u8, u8),
     Append(u8),
     Drop(u8),
+    InsertEntry(u8, u8),
+    RemoveEntry(u8),
 }
 
 fn any_change() -> impl Strategy<Value = Change> {
@@ -62,7 +64,9 @@ fn any_change() -> impl Strategy<Value = Change> {
         key.clone().prop_map(Change::Remove),
         (key.clone(), any::<u8>()).prop_map(|(key, value)| Change::OrInsert(key, value)),
         key.clone().prop_map(Change::Append),
-        key.prop_map(Change::Drop),
+        key.clone().prop_map(Change::Drop),
+        (key.clone(), any::<u8>()).prop_map(|(key, value)| Change::InsertEntry(key, value)),
+        key.prop_map(Change::RemoveEntry),
     ]
 }
 
@@ -94,6 +98,10 @@ fn change<'tx>(
                 .alter(|value| appended(value.as_ref()))?)
         }
         Change::Drop(key) => of_each!(maps, |map| map.entry(tx, name(key))?.alter(|_| None)?),
+        Change::InsertEntry(key, value) => {
+            of_each!(maps, |map| map.entry(tx, name(key))?.insert(text(value))?)
+        }
+        Change::RemoveEntry(key) => of_each!(maps, |map| map.entry(tx, name(key))?.remove()?),
     })
 }
 
@@ -101,8 +109,10 @@ fn change<'tx>(
 fn expected(model: &mut BTreeMap<String, Arc<str>>, change: &Change) -> Option<Arc<str>> {
     let name = |key: u8| format!("key {key:02}");
     match *change {
-        Change::Insert(key, value) => model.insert(name(key), Arc::from(value.to_string())),
-        Change::Remove(key) => model.remove(&name(key)),
+        Change::Insert(key, value) | Change::InsertEntry(key, value) => {
+            model.insert(name(key), Arc::from(value.to_string()))
+        }
+        Change::Remove(key) | Change::RemoveEntry(key) => model.remove(&name(key)),
         Change::OrInsert(key, value) => {
             Some(Arc::clone(model.entry(name(key)).or_insert_with(|| Arc::from(value.to_string()))))
         }

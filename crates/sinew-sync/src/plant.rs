@@ -170,6 +170,8 @@ pub enum Bug {
     /// Transactions: a container's node is allocated under a snapshot older than the commit that
     /// freed the node.
     StaleNode,
+    /// Transactions: a snapshot includes a commit that the clock has not shown yet.
+    FutureSnapshot,
     /// Transactions: a search of a group of keys does not enter the group's record in the read set.
     UnenteredGroup,
     /// Transactions: a search of a hash map that has no groups yet does not read that.

@@ -1,9 +1,10 @@
 //! Nodes of linked containers, by index.
 //!
-//! Memory of nodes is never freed before the container is dropped, and only transactions change a
-//! node. So a transaction can follow an index that it has read even if another one has removed or
-//! reused the node. Then the node's variables are younger than the snapshot, and the transaction
-//! finds that the link to it has changed. (I8.)
+//! Memory of nodes is never moved, nor freed before the container is dropped, and only transactions
+//! change a node. So a transaction can follow an index that it has read even if another one has
+//! removed or reused the node. Then the node's variables are younger than the snapshot, and the
+//! transaction finds that the link to it has changed. (I8.) [`TMap`](super::TMap) follows addresses
+//! in the same way.
 //!
 //! The list of free nodes is not transactional, so two transactions that allocate do not conflict.
 //! An attempt that aborts returns the nodes that it took; a commit returns the nodes that it
@@ -101,6 +102,25 @@ impl<N> Arena<N> {
     pub(super) fn node(&self, index: u32) -> &N {
         let (chunk, place) = place(index);
         &self.chunks[chunk].get().expect("links name nodes that were allocated")[place]
+    }
+
+    /// The index of a node.
+    ///
+    /// # Cost
+    ///
+    /// A search of the chunks.
+    pub(super) fn index_of(&self, node: &N) -> u32 {
+        let address = std::ptr::from_ref(node).addr();
+        let mut first = 0;
+        for level in 0..CHUNKS {
+            let chunk = self.chunks[level].get().map_or(&[][..], |chunk| chunk);
+            let range = chunk.as_ptr_range();
+            if (range.start.addr()..range.end.addr()).contains(&address) {
+                return first + ((address - range.start.addr()) / size_of::<N>()) as u32;
+            }
+            first += FIRST << level;
+        }
+        unreachable!("a node of this arena")
     }
 
     /// A node that no other transaction uses, with values from `make` or from its last user. The

@@ -5,30 +5,45 @@ use crate::tx_error::TxResult;
 
 /// A map, as an [`Entry`] sees it.
 pub trait Table<'tx, K, V> {
+    /// The position of a key, present or not. It is valid until the transaction changes the map.
     #[doc(hidden)]
-    fn find(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>>;
+    type Position;
 
+    /// The position of `key`, and its value.
     #[doc(hidden)]
-    fn put(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<()>;
+    fn find(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<(Self::Position, Option<V>)>;
 
+    /// Sets the value of `key`, whose position this is.
     #[doc(hidden)]
-    fn take(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>>;
+    fn put(&'tx self, tx: &mut Tx<'tx, '_>, at: Self::Position, key: K, value: V) -> TxResult<()>;
+
+    /// Removes `key`, whose position this is, and which is present.
+    #[doc(hidden)]
+    fn take(&'tx self, tx: &mut Tx<'tx, '_>, at: Self::Position, key: &K) -> TxResult<()>;
 }
 
 /// The entry of a key in a map, present or not: made by the map's `entry`.
 ///
+/// It borrows the transaction, so nothing else can change the map before the entry is used.
+///
 /// # Cost
 ///
-/// A search for the key when it is made, and one when it is changed.
+/// One search for the key, when it is made. A change uses the position that the search has found.
 #[must_use = "an entry changes nothing by itself"]
-pub struct Entry<'a, 'tx, 'env, M, K, V> {
+pub struct Entry<'a, 'tx, 'env, M: Table<'tx, K, V>, K, V> {
     map: &'tx M,
     tx: &'a mut Tx<'tx, 'env>,
     key: K,
+    at: M::Position,
     value: Option<V>,
 }
 
-impl<M, K: std::fmt::Debug, V: std::fmt::Debug> std::fmt::Debug for Entry<'_, '_, '_, M, K, V> {
+impl<'tx, M, K, V> std::fmt::Debug for Entry<'_, 'tx, '_, M, K, V>
+where
+    M: Table<'tx, K, V>,
+    K: std::fmt::Debug,
+    V: std::fmt::Debug,
+{
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { key, value, .. } = self;
         f.debug_struct("Entry").field("key", key).field("value", value).finish_non_exhaustive()
@@ -36,9 +51,10 @@ impl<M, K: std::fmt::Debug, V: std::fmt::Debug> std::fmt::Debug for Entry<'_, '_
 }
 
 impl<'a, 'tx, 'env, M: Table<'tx, K, V>, K, V: Clone> Entry<'a, 'tx, 'env, M, K, V> {
+    #[inline(always)]
     pub(super) fn new(map: &'tx M, tx: &'a mut Tx<'tx, 'env>, key: K) -> TxResult<Self> {
-        let value = map.find(tx, &key)?;
-        Ok(Self { map, tx, key, value })
+        let (at, value) = map.find(tx, &key)?;
+        Ok(Self { map, tx, key, at, value })
     }
 
     /// The key.
@@ -61,30 +77,53 @@ impl<'a, 'tx, 'env, M: Table<'tx, K, V>, K, V: Clone> Entry<'a, 'tx, 'env, M, K,
     }
 
     /// The value; inserts that of `make` if there is none.
+    ///
+    /// # Panics
+    ///
+    /// A panic of `make` propagates; the map is as before.
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> TxResult<V> {
         match self.value {
             Some(value) => Ok(value),
             None => {
                 let value = make();
-                self.map.put(self.tx, self.key, value.clone())?;
+                self.map.put(self.tx, self.at, self.key, value.clone())?;
                 Ok(value)
             }
         }
     }
 
+    /// Sets the value; returns the old one.
+    #[inline]
+    pub fn insert(self, value: V) -> TxResult<Option<V>> {
+        self.map.put(self.tx, self.at, self.key, value)?;
+        Ok(self.value)
+    }
+
+    /// Removes the entry; returns its value.
+    #[inline]
+    pub fn remove(self) -> TxResult<Option<V>> {
+        if self.value.is_some() {
+            self.map.take(self.tx, self.at, &self.key)?;
+        }
+        Ok(self.value)
+    }
+
     /// Sets the value to the result of `f` for it, which gets `None` if there is no value. `None`
     /// removes the entry. Returns the result.
-    pub fn alter(self, f: impl FnOnce(Option<V>) -> Option<V>) -> TxResult<Option<V>> {
-        let Self { map, tx, key, value } = self;
-        let was_there = value.is_some();
-        match f(value) {
-            Some(value) => {
-                map.put(tx, key, value.clone())?;
-                Ok(Some(value))
-            }
-            None if was_there => map.take(tx, &key).map(|_| None),
-            None => Ok(None),
+    ///
+    /// # Panics
+    ///
+    /// A panic of `f` propagates; the map is as before.
+    #[inline]
+    pub fn alter(mut self, f: impl FnOnce(Option<V>) -> Option<V>) -> TxResult<Option<V>> {
+        let was_there = self.value.is_some();
+        let value = f(self.value.take());
+        match &value {
+            Some(value) => self.map.put(self.tx, self.at, self.key, value.clone())?,
+            None if was_there => self.map.take(self.tx, self.at, &self.key)?,
+            None => {}
         }
+        Ok(value)
     }
 }
 
@@ -147,6 +186,7 @@ macro_rules! map_methods {
             /// }
             /// assert_eq!(atomically(|tx| words.get(tx, "be")), Some(2));
             /// ```
+            #[inline]
             pub fn entry<'a, 'tx, 'env>(
                 &'tx self,
                 tx: &'a mut Tx<'tx, 'env>,
@@ -156,20 +196,6 @@ macro_rules! map_methods {
                 V: Clone,
             {
                 Entry::new(self, tx, key)
-            }
-        }
-
-        impl<'tx, $($generics)*> Table<'tx, K, V> for $map {
-            fn find(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
-                self.get(tx, key)
-            }
-
-            fn put(&'tx self, tx: &mut Tx<'tx, '_>, key: K, value: V) -> TxResult<()> {
-                self.insert(tx, key, value).map(drop)
-            }
-
-            fn take(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<Option<V>> {
-                self.remove(tx, key)
             }
         }
     };

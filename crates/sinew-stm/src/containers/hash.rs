@@ -31,8 +31,8 @@ const HIGHEST: u64 = ONES << 7;
 
 #[derive(Debug)]
 #[repr(C, align(64))]
-struct Group<K, V, S: Store<K> + Store<V>> {
-    slots: Slots<K, S, SLOTS, 1>,
+pub struct Group<K, V, S: Store<K> + Store<V>> {
+    slots: Slots<K, S, u32, SLOTS, 1>,
     values: [<S as Store<V>>::Var; SLOTS],
 }
 
@@ -44,7 +44,8 @@ impl<K, V, S: Store<K> + Store<V>> Group<K, V, S> {
 }
 
 /// A slot of a group.
-struct At<'tx, K, V, S: Store<K> + Store<V>> {
+#[derive(Debug)]
+pub struct At<'tx, K, V, S: Store<K> + Store<V>> {
     group: &'tx Group<K, V, S>,
     /// The group's word.
     tags: u64,
@@ -61,6 +62,13 @@ impl<'tx, K, V, S: Store<K> + Store<V>> At<'tx, K, V, S> {
         Ok((self.group.slots.key(tx, self.slot)?, self.value().get(tx)?))
     }
 
+    /// Frees the slot.
+    fn clear(&self, tx: &mut Tx<'tx, '_>) -> TxResult<()> {
+        self.set_tag(tx, 0)?;
+        self.group.slots.vacate_key(tx, self.slot)?;
+        self.value().vacate(tx)
+    }
+
     /// Gives the slot a tag, 0 for a free slot.
     fn set_tag(&self, tx: &mut Tx<'tx, '_>, tag: u64) -> TxResult<()> {
         let shift = 8 * self.slot;
@@ -69,12 +77,15 @@ impl<'tx, K, V, S: Store<K> + Store<V>> At<'tx, K, V, S> {
 }
 
 /// The position of a key, present or not.
-enum Found<'tx, K, V, S: Store<K> + Store<V>> {
+#[derive(Debug)]
+pub enum Found<'tx, K, V, S: Store<K> + Store<V>> {
     Present(At<'tx, K, V, S>),
     /// A free slot for it.
     Room(At<'tx, K, V, S>),
     /// The last of its groups, which are all full.
     Full(&'tx Group<K, V, S>),
+    /// There are no groups yet.
+    NoGroups,
 }
 
 /// The slots whose tags are equal to `tag`, and perhaps some others, as their highest bits.
@@ -225,11 +236,27 @@ impl<K: Eq + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H, 
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        let (index, tag) = self.place(key);
-        let Some(group) = self.groups(tx)?.get(index) else { return Ok(None) };
-        match self.find(tx, group, tag, key)? {
+        match self.position(tx, key)?.0 {
             Found::Present(at) => Ok(Some(at)),
             _ => Ok(None),
+        }
+    }
+
+    /// The position of `key`, and its tag.
+    #[inline(always)]
+    fn position<'tx, Q>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<(Found<'tx, K, V, S>, u64)>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        let (index, tag) = self.place(key);
+        match self.groups(tx)?.get(index) {
+            Some(group) => Ok((self.find(tx, group, tag, key)?, tag)),
+            None => Ok((Found::NoGroups, tag)),
         }
     }
 
@@ -263,11 +290,27 @@ impl<K: Eq + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H, 
             Some(groups) => groups,
             None => self.make_groups(&key, &value),
         };
-        let at = match self.find(tx, &groups[index], tag, &key)? {
-            Found::Present(at) => return at.value().replace(tx, value).map(Some),
-            Found::Room(at) => at,
-            Found::Full(last) => self.append(tx, last, &key, &value)?,
-        };
+        match self.find(tx, &groups[index], tag, &key)? {
+            Found::Present(at) => at.value().replace(tx, value).map(Some),
+            Found::Full(last) => {
+                let at = self.append(tx, last, &key, &value)?;
+                self.add(tx, &at, tag, key, value)
+            }
+            Found::Room(at) => self.add(tx, &at, tag, key, value),
+            Found::NoGroups => unreachable!("there is a group"),
+        }
+    }
+
+    /// Adds an entry in a free slot.
+    #[inline]
+    fn add<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        at: &At<'tx, K, V, S>,
+        tag: u64,
+        key: K,
+        value: V,
+    ) -> TxResult<Option<V>> {
         if !self.begun.get(tx)? {
             self.begun.set(tx, true)?;
         }
@@ -299,9 +342,7 @@ impl<K: Eq + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H, 
     {
         let Some(at) = self.search(tx, key)? else { return Ok(None) };
         let value = at.value().get(tx)?;
-        at.set_tag(tx, 0)?;
-        at.group.slots.vacate_key(tx, at.slot)?;
-        at.value().vacate(tx)?;
+        at.clear(tx)?;
         Ok(Some(value))
     }
 
@@ -337,4 +378,48 @@ impl<K: Eq + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H, 
 map_methods! {
     [K: Eq + Hash, V, H: BuildHasher, S: Store<K> + Store<V>] THashMap<K, V, H, S>,
     "in no particular order"
+}
+
+impl<'tx, K, V, H, S> Table<'tx, K, V> for THashMap<K, V, H, S>
+where
+    K: Eq + Hash + 'tx,
+    V: 'tx,
+    H: BuildHasher,
+    S: Store<K> + Store<V> + 'tx,
+{
+    /// With the key's tag.
+    type Position = (Found<'tx, K, V, S>, u64);
+
+    #[inline(always)]
+    fn find(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<(Self::Position, Option<V>)> {
+        let (found, tag) = self.position(tx, key)?;
+        let value = match &found {
+            Found::Present(at) => Some(at.value().get(tx)?),
+            _ => None,
+        };
+        Ok(((found, tag), value))
+    }
+
+    #[inline(always)]
+    fn put(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        (found, tag): Self::Position,
+        key: K,
+        value: V,
+    ) -> TxResult<()> {
+        match found {
+            Found::Present(at) => at.value().set(tx, value),
+            Found::Room(at) => self.add(tx, &at, tag, key, value).map(drop),
+            Found::Full(_) | Found::NoGroups => self.insert(tx, key, value).map(drop),
+        }
+    }
+
+    #[inline(always)]
+    fn take(&'tx self, tx: &mut Tx<'tx, '_>, (found, _): Self::Position, _: &K) -> TxResult<()> {
+        match found {
+            Found::Present(at) => at.clear(tx),
+            _ => Ok(()),
+        }
+    }
 }

@@ -20,7 +20,8 @@ pub(super) struct Node<K, V, S: Store<K> + Store<V>> {
 }
 
 /// The position of a key in a chain, present or not.
-struct Found<'tx, K, V, S: Store<K> + Store<V>> {
+#[derive(Debug)]
+pub struct Found<'tx, K, V, S: Store<K> + Store<V>> {
     /// The first link whose node does not precede the key.
     link: &'tx TVar<u32>,
     /// The index in that link.
@@ -93,9 +94,24 @@ impl<K: Ord, V, S: Store<K> + Store<V>> Chains<K, V, S> {
         key: K,
         value: V,
     ) -> TxResult<Option<V>> {
-        let Found { link, at: after, node } = self.find(tx, head, &key)?;
-        if let Some(node) = node {
+        let found = self.find(tx, head, &key)?;
+        if let Some(node) = found.node {
             return node.value.replace(tx, value).map(Some);
+        }
+        self.put(tx, found, key, value)?;
+        Ok(None)
+    }
+
+    /// Sets the value of the key with this position.
+    fn put<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        Found { link, at: after, node }: Found<'tx, K, V, S>,
+        key: K,
+        value: V,
+    ) -> TxResult<()> {
+        if let Some(node) = node {
+            return node.value.set(tx, value);
         }
         let make = || Node {
             key: Variable::vacant(&key),
@@ -106,8 +122,7 @@ impl<K: Ord, V, S: Store<K> + Store<V>> Chains<K, V, S> {
         node.key.set(tx, key)?;
         node.value.set(tx, value)?;
         node.next.set(tx, after)?;
-        link.set(tx, index)?;
-        Ok(None)
+        link.set(tx, index)
     }
 
     pub(super) fn remove<'tx, Q: Ord + ?Sized>(
@@ -119,13 +134,25 @@ impl<K: Ord, V, S: Store<K> + Store<V>> Chains<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        let Found { link, at, node } = self.find(tx, head, key)?;
-        let Some(node) = node else { return Ok(None) };
+        let found = self.find(tx, head, key)?;
+        let Some(node) = found.node else { return Ok(None) };
+        let value = node.value.get(tx)?;
+        self.take(tx, found)?;
+        Ok(Some(value))
+    }
+
+    /// Removes the node of a position, if there is one.
+    fn take<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        Found { link, at, node }: Found<'tx, K, V, S>,
+    ) -> TxResult<()> {
+        let Some(node) = node else { return Ok(()) };
         let next = node.next.get(tx)?;
         link.set(tx, next)?;
         self.0.release(tx, at);
         node.key.vacate(tx)?;
-        node.value.take(tx).map(Some)
+        node.value.vacate(tx)
     }
 
     /// Calls `f` with the nodes from `link` on, until it breaks.
@@ -262,4 +289,27 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TList<K, V, S> {
 
 ordered_map_methods! {
     [K: Ord, V, S: Store<K> + Store<V>] TList<K, V, S>, &'tx Node<K, V, S>
+}
+
+impl<'tx, K, V, S> Table<'tx, K, V> for TList<K, V, S>
+where
+    K: Ord + 'tx,
+    V: 'tx,
+    S: Store<K> + Store<V> + 'tx,
+{
+    type Position = Found<'tx, K, V, S>;
+
+    fn find(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<(Self::Position, Option<V>)> {
+        let found = self.chains.find(tx, &self.head, key)?;
+        let value = found.node.map(|node| node.value.get(tx)).transpose()?;
+        Ok((found, value))
+    }
+
+    fn put(&'tx self, tx: &mut Tx<'tx, '_>, at: Self::Position, key: K, value: V) -> TxResult<()> {
+        self.chains.put(tx, at, key, value)
+    }
+
+    fn take(&'tx self, tx: &mut Tx<'tx, '_>, at: Self::Position, _: &K) -> TxResult<()> {
+        self.chains.take(tx, at)
+    }
 }

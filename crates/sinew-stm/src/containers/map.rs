@@ -1,12 +1,12 @@
 //! [`TMap`]: an ordered map.
 //!
-//! A tree of wide nodes. Each has a word with the order of its keys, and one record for both, so a
-//! search enters one record for each node, and one for the value. An update that needs no other
-//! node writes the word of a leaf, a key and a value.
+//! A tree of wide nodes. Each has a word with the order or the number of its keys, and one record
+//! for both, so a search enters one record for each node, and one for the value. An update that
+//! needs no other node writes the word of a leaf, a key and a value.
 
 mod tree;
 
-use super::arena::{Arena, NONE};
+use super::arena::Arena;
 use super::entry::{Entry, Table};
 use super::order::Order;
 use super::store::{Boxed, Inline, Store, Variable};
@@ -15,7 +15,7 @@ use crate::tx_error::TxResult;
 use crate::var::TVar;
 use std::borrow::Borrow;
 use std::ops::{Bound, ControlFlow, RangeBounds};
-use tree::{EMPTY, Inner, Leaf, Root};
+use tree::{EMPTY, Inner, Leaf, Link, NONE, Root};
 
 /// An ordered map of transactional values.
 ///
@@ -40,6 +40,7 @@ pub struct TMap<K: Ord, V, S: Store<K> + Store<V> = Inline> {
 }
 
 /// A position in a leaf.
+#[derive(Debug)]
 struct At<'tx, K, V, S: Store<K> + Store<V>> {
     leaf: &'tx Leaf<K, V, S>,
     order: Order,
@@ -60,7 +61,8 @@ impl<'tx, K: Ord, V, S: Store<K> + Store<V>> At<'tx, K, V, S> {
 }
 
 /// The position of a key.
-struct Found<'tx, K, V, S: Store<K> + Store<V>> {
+#[derive(Debug)]
+pub struct Found<'tx, K, V, S: Store<K> + Store<V>> {
     /// The first one whose key is not less.
     at: At<'tx, K, V, S>,
     /// Whether its key is equal.
@@ -108,14 +110,14 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        let [mut at, height] = self.root.get(tx)?;
+        let (mut at, height) = self.root.get(tx)?.parts();
         if at == NONE {
             return Ok(None);
         }
         for _ in 0..height {
-            (_, _, at) = self.inners.node(at).find(tx, Some(key))?;
+            (_, _, at) = self.inner(at).find(tx, Some(key))?;
         }
-        let leaf = self.leaves.node(at);
+        let leaf = self.leaf(at);
         let (order, rank, is_present) = leaf.find(tx, key)?;
         Ok(Some(Found { at: At { leaf, order, rank }, is_present, is_root: height == 0 }))
     }
@@ -178,18 +180,33 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        let Some(Found { at, is_present: true, is_root }) = self.find(tx, key)? else {
+        let Some(found) = self.find(tx, key)?.filter(|found| found.is_present) else {
             return Ok(None);
         };
-        let At { leaf, order, rank } = at;
-        if is_root || order.len() > 1 {
-            return leaf.take(tx, order, rank).map(Some);
+        let value = found.at.value().get(tx)?;
+        self.remove_at(tx, &found, key)?;
+        Ok(Some(value))
+    }
+
+    /// Removes the entry of `key`, which is present at this position.
+    #[inline]
+    fn remove_at<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        found: &Found<'tx, K, V, S>,
+        key: &Q,
+    ) -> TxResult<()>
+    where
+        K: Borrow<Q>,
+    {
+        let At { leaf, order, rank } = found.at;
+        if found.is_root || order.len() > 1 {
+            return leaf.remove(tx, order, rank);
         }
         // A nested part, as in `insert`.
         tx.atomically(|tx| {
-            let value = leaf.take(tx, order, rank)?;
-            self.remove_leaf(tx, key)?;
-            Ok(Some(value))
+            leaf.remove(tx, order, rank)?;
+            self.remove_leaf(tx, key)
         })
     }
 
@@ -210,24 +227,24 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
         tx: &mut Tx<'tx, '_>,
         start: Option<&K>,
     ) -> TxResult<Option<(K, V)>> {
-        let [mut at, mut height] = self.root.get(tx)?;
+        let (mut at, mut height) = self.root.get(tx)?.parts();
         if at == NONE {
             return Ok(None);
         }
         // The subtree that follows, and its height.
         let mut later = None;
         while height > 0 {
-            let inner = self.inners.node(at);
-            let (order, rank, child) = inner.find(tx, start)?;
+            let inner = self.inner(at);
+            let (len, rank, child) = inner.find(tx, start)?;
             (at, height) = (child, height - 1);
-            if rank + 1 < order.len() {
-                later = Some((inner.child(tx, order, rank + 1)?, height));
+            if rank + 1 < len {
+                later = Some((inner.child(tx, rank + 1)?, height));
             }
         }
         let first = self.first_in(tx, at, start)?;
         let Some((mut at, height)) = later.filter(|_| first.is_none()) else { return Ok(first) };
         for _ in 0..height {
-            (_, _, at) = self.inners.node(at).find::<K>(tx, None)?;
+            (_, _, at) = self.inner(at).find::<K>(tx, None)?;
         }
         self.first_in(tx, at, None)
     }
@@ -236,10 +253,10 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     fn first_in<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
-        leaf: u32,
+        leaf: Link,
         start: Option<&K>,
     ) -> TxResult<Option<(K, V)>> {
-        let leaf = self.leaves.node(leaf);
+        let leaf = self.leaf(leaf);
         let (order, rank) = leaf.start(tx, start)?;
         if rank < order.len() { leaf.entry(tx, order.slot(rank)).map(Some) } else { Ok(None) }
     }
@@ -256,17 +273,17 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
             Bound::Included(start) | Bound::Excluded(start) => Some(start),
             Bound::Unbounded => None,
         };
-        let [mut at, height] = self.root.get(tx)?;
-        // The inner nodes above the next leaf, with the rank of its subtree.
+        let (mut at, height) = self.root.get(tx)?.parts();
+        // The inner nodes above the next leaf, with their lengths and the rank of its subtree.
         let mut path = Vec::new();
         while at != NONE {
-            for _ in path.len()..height as usize {
-                let inner = self.inners.node(at);
-                let (order, rank, child) = inner.find(tx, start)?;
-                path.push((inner, order, rank));
+            for _ in path.len()..height {
+                let inner = self.inner(at);
+                let (len, rank, child) = inner.find(tx, start)?;
+                path.push((inner, len, rank));
                 at = child;
             }
-            let leaf = self.leaves.node(at);
+            let leaf = self.leaf(at);
             let (order, from) = leaf.start(tx, start.take())?;
             for rank in from..order.len() {
                 if f(tx, At { leaf, order, rank })?.is_break() {
@@ -282,12 +299,12 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     fn next<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
-        path: &mut Vec<(&'tx Inner<K, S>, Order, usize)>,
-    ) -> TxResult<u32> {
-        while let Some((inner, order, rank)) = path.pop() {
-            if rank + 1 < order.len() {
-                path.push((inner, order, rank + 1));
-                return inner.child(tx, order, rank + 1);
+        path: &mut Vec<(&'tx Inner<K, S>, usize, usize)>,
+    ) -> TxResult<Link> {
+        while let Some((inner, len, rank)) = path.pop() {
+            if rank + 1 < len {
+                path.push((inner, len, rank + 1));
+                return inner.child(tx, rank + 1);
             }
         }
         Ok(NONE)
@@ -296,9 +313,9 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     /// Whether the map has no entry.
     pub fn is_empty<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<bool> {
         // No leaf but the root is empty.
-        match self.root.get(tx)? {
-            [NONE, _] => Ok(true),
-            [at, 0] => Ok(self.leaves.node(at).order(tx)?.len() == 0),
+        match self.root.get(tx)?.parts() {
+            (NONE, _) => Ok(true),
+            (at, 0) => Ok(self.leaf(at).order(tx)?.len() == 0),
             _ => Ok(false),
         }
     }
@@ -308,9 +325,46 @@ ordered_map_methods! {
     [K: Ord, V, S: Store<K> + Store<V>] TMap<K, V, S>, At<'tx, K, V, S>
 }
 
+impl<'tx, K, V, S> Table<'tx, K, V> for TMap<K, V, S>
+where
+    K: Ord + 'tx,
+    V: 'tx,
+    S: Store<K> + Store<V> + 'tx,
+{
+    /// `None` in a map without a leaf.
+    type Position = Option<Found<'tx, K, V, S>>;
+
+    #[inline(always)]
+    fn find(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<(Self::Position, Option<V>)> {
+        let found = self.find(tx, key)?;
+        let value = match &found {
+            Some(found) if found.is_present => Some(found.at.value().get(tx)?),
+            _ => None,
+        };
+        Ok((found, value))
+    }
+
+    #[inline(always)]
+    fn put(&'tx self, tx: &mut Tx<'tx, '_>, at: Self::Position, key: K, value: V) -> TxResult<()> {
+        match at {
+            Some(Found { at, is_present: true, .. }) => at.value().set(tx, value),
+            Some(Found { at: At { leaf, order, rank }, .. }) if !order.is_full() => {
+                leaf.add(tx, order, rank, key, value)
+            }
+            _ => self.insert(tx, key, value).map(drop),
+        }
+    }
+
+    #[inline(always)]
+    fn take(&'tx self, tx: &mut Tx<'tx, '_>, at: Self::Position, key: &K) -> TxResult<()> {
+        at.map_or(Ok(()), |found| self.remove_at(tx, &found, key))
+    }
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::TMap;
+    use super::tree::{Link, NONE};
     use crate::{Tx, TxResult, atomically};
     use std::time::Instant;
 
@@ -320,23 +374,23 @@ mod tests {
         fn check<'tx>(
             &'tx self,
             tx: &mut Tx<'tx, '_>,
-            [at, height]: [u32; 2],
+            (at, height): (Link, usize),
             keys: [u32; 2],
         ) -> TxResult<usize> {
             if height == 0 {
                 return self.check_leaf(tx, at, keys);
             }
-            let inner = self.inners.node(at);
-            let order = inner.order(tx)?;
-            assert!(order.len() > 0, "an inner node without children");
+            let inner = self.inner(at);
+            let len = inner.len(tx)?;
+            assert!(len > 0, "an inner node without children");
             let mut entries = 0;
-            let bounds = inner.keys(tx, order)?;
+            let bounds = inner.keys(tx)?;
             assert!(bounds.is_sorted(), "{bounds:?} are not in order");
-            for rank in 0..order.len() {
+            for rank in 0..len {
                 let from = if rank == 0 { keys[0] } else { bounds[rank - 1] };
                 let to = bounds.get(rank).copied().unwrap_or(keys[1]);
-                let child = inner.child(tx, order, rank)?;
-                entries += self.check(tx, [child, height - 1], [from, to])?;
+                let child = inner.child(tx, rank)?;
+                entries += self.check(tx, (child, height - 1), [from, to])?;
             }
             Ok(entries)
         }
@@ -344,10 +398,10 @@ mod tests {
         fn check_leaf<'tx>(
             &'tx self,
             tx: &mut Tx<'tx, '_>,
-            at: u32,
+            at: Link,
             keys: [u32; 2],
         ) -> TxResult<usize> {
-            let leaf = self.leaves.node(at);
+            let leaf = self.leaf(at);
             let order = leaf.order(tx)?;
             let mut last = None;
             for rank in 0..order.len() {
@@ -361,12 +415,12 @@ mod tests {
         }
 
         /// Checks the whole tree. Returns its height.
-        fn check_all<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<u32> {
-            let [at, height] = self.root.get(tx)?;
-            if at == super::NONE {
+        fn check_all<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<usize> {
+            let (at, height) = self.root.get(tx)?.parts();
+            if at == NONE {
                 return Ok(0);
             }
-            let entries = self.check(tx, [at, height], [0, u32::MAX])?;
+            let entries = self.check(tx, (at, height), [0, u32::MAX])?;
             assert_eq!(self.to_vec(tx)?.len(), entries);
             assert!(height == 0 || entries > 1, "{entries} entries at height {height}");
             Ok(height)
@@ -392,7 +446,7 @@ mod tests {
                 assert_eq!(atomically(|tx| map.remove(tx, &key)), Some(!key));
                 atomically(|tx| map.check_all(tx));
             }
-            assert_eq!(atomically(|tx| map.root.get(tx))[1], 0);
+            assert_eq!(atomically(|tx| map.root.get(tx)).parts().1, 0);
             assert!(atomically(|tx| map.is_empty(tx)));
         }
     }

@@ -18,23 +18,24 @@
 //!
 //! A search mostly *glances* at the keys: it loads them between the two looks at the record, as if
 //! word and keys were one value. So it may compare a key that the snapshot does not have, but uses
-//! the result only if the record has not changed. Every such key has been in the map: the word is
-//! stored after the key, and a key is one word.
+//! the result only if the record has not changed. Every such key has been in the map, or is that
+//! with which the slots were made: a key is one word. So slots that are not used may be compared
+//! as well.
 
 use super::store::{Cell, Place, Store};
-use crate::access;
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
+use crate::value;
 use crate::var::TVar;
 
 /// Keys and links as [`Slots::examine`] shows them.
-pub(super) struct View<'a, 'tx, 'env, K, S: Store<K>, const N: usize, const L: usize> {
-    slots: &'tx Slots<K, S, N, L>,
+pub(super) struct View<'a, 'tx, 'env, K, S: Store<K>, P, const N: usize, const L: usize> {
+    slots: &'tx Slots<K, S, P, N, L>,
     /// `None` during a glance.
     tx: Option<&'a mut Tx<'tx, 'env>>,
 }
 
-impl<K, S: Store<K>, const N: usize, const L: usize> View<'_, '_, '_, K, S, N, L> {
+impl<K, S: Store<K>, P: Copy, const N: usize, const L: usize> View<'_, '_, '_, K, S, P, N, L> {
     /// The result of `f` for the key in a slot that the word says is used.
     #[inline(always)]
     pub(super) fn key<R>(&mut self, slot: usize, f: impl FnOnce(&K) -> R) -> TxResult<R> {
@@ -44,8 +45,22 @@ impl<K, S: Store<K>, const N: usize, const L: usize> View<'_, '_, '_, K, S, N, L
         }
     }
 
+    /// The first of the slots from 1 to `len`, whose keys are sorted, for which `holds` is true; it
+    /// is for all later ones.
     #[inline(always)]
-    pub(super) fn link(&mut self, at: usize) -> TxResult<u32> {
+    pub(super) fn first_where(
+        &mut self,
+        len: usize,
+        holds: impl Fn(&K) -> bool,
+    ) -> TxResult<usize> {
+        match &mut self.tx {
+            None => Ok(self.slots.first_at_a_glance(len, holds)),
+            Some(tx) => self.slots.first_by_halving(tx, len, holds),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn link(&mut self, at: usize) -> TxResult<P> {
         match &mut self.tx {
             None => Ok(self.slots.links[at].glance(|link| *link)),
             Some(tx) => self.slots.link(tx, at),
@@ -53,18 +68,18 @@ impl<K, S: Store<K>, const N: usize, const L: usize> View<'_, '_, '_, K, S, N, L
     }
 }
 
-/// The word, `N` keys and `L` links to nodes.
+/// The word, `N` keys and `L` links of type `P` to nodes.
 #[derive(Debug)]
 #[repr(C)]
-pub(super) struct Slots<K, S: Store<K>, const N: usize, const L: usize> {
+pub(super) struct Slots<K, S: Store<K>, P, const N: usize, const L: usize> {
     word: TVar<u64>,
-    links: [Place<u32>; L],
+    links: [Place<P>; L],
     keys: [S::Cell; N],
 }
 
-impl<K, S: Store<K>, const N: usize, const L: usize> Slots<K, S, N, L> {
+impl<K, S: Store<K>, P: Copy, const N: usize, const L: usize> Slots<K, S, P, N, L> {
     /// Slots without keys; `like` is any key.
-    pub(super) fn new(word: u64, link: u32, like: &K) -> Self {
+    pub(super) fn new(word: u64, link: P, like: &K) -> Self {
         Self {
             word: TVar::new(word),
             links: std::array::from_fn(|_| Place::vacant(&link)),
@@ -90,13 +105,13 @@ impl<K, S: Store<K>, const N: usize, const L: usize> Slots<K, S, N, L> {
     pub(super) fn examine<'tx, 'env, R>(
         &'tx self,
         tx: &mut Tx<'tx, 'env>,
-        f: impl Fn(u64, View<'_, 'tx, 'env, K, S, N, L>) -> TxResult<R>,
+        f: impl Fn(u64, View<'_, 'tx, 'env, K, S, P, N, L>) -> TxResult<R>,
     ) -> TxResult<R> {
         if S::Cell::GLANCES {
             let (record, slot) = self.word.parts();
             let glance = |bits| {
                 // SAFETY: the bits of the word.
-                f(unsafe { access::first_of(bits) }, View { slots: self, tx: None })
+                f(unsafe { value::first_of(bits) }, View { slots: self, tx: None })
             };
             // SAFETY: record and word belong together and live for `'tx`.
             if let Some(result) = unsafe { tx.descriptor.glance(record, &slot.words()[0], glance) }
@@ -106,6 +121,40 @@ impl<K, S: Store<K>, const N: usize, const L: usize> Slots<K, S, N, L> {
         }
         let word = self.word(tx)?;
         f(word, View { slots: self, tx: Some(tx) })
+    }
+
+    /// [`View::first_where`] during a glance. Tests are cheap here, and may be made beyond `len`:
+    /// each key there has been in the map. In two rounds, of tests that do not depend on each
+    /// other: one for each fourth slot, and one for those between two of them.
+    #[inline(always)]
+    fn first_at_a_glance(&self, len: usize, holds: impl Fn(&K) -> bool) -> usize {
+        const EACH: usize = 4;
+        let is_before = |slot: usize| {
+            let holds = self.keys.get(slot).is_none_or(|key| key.glance(&holds));
+            usize::from((slot < len) & !holds)
+        };
+        let first: usize = (EACH..N).step_by(EACH).map(is_before).sum();
+        let first = first * EACH;
+        1 + first + (first + 1..first + EACH).map(is_before).sum::<usize>()
+    }
+
+    /// [`View::first_where`] if tests are expensive.
+    fn first_by_halving<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        len: usize,
+        holds: impl Fn(&K) -> bool,
+    ) -> TxResult<usize> {
+        let (mut from, mut to) = (1, len.max(1));
+        while from < to {
+            let middle = from.midpoint(to);
+            if self.with_key(tx, middle, &holds)? {
+                to = middle;
+            } else {
+                from = middle + 1;
+            }
+        }
+        Ok(from)
     }
 
     /// Calls `f` with the key in a slot that the word, which this attempt has read, says is used.
@@ -147,7 +196,7 @@ impl<K, S: Store<K>, const N: usize, const L: usize> Slots<K, S, N, L> {
 
     /// A link. The attempt has read the word.
     #[inline(always)]
-    pub(super) fn link<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, at: usize) -> TxResult<u32> {
+    pub(super) fn link<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, at: usize) -> TxResult<P> {
         // SAFETY: as above.
         unsafe { self.links[at].with(tx, &self.word, |link| *link) }
     }
@@ -158,7 +207,7 @@ impl<K, S: Store<K>, const N: usize, const L: usize> Slots<K, S, N, L> {
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         at: usize,
-        link: u32,
+        link: P,
     ) -> TxResult<()> {
         // SAFETY: as above.
         unsafe { self.links[at].set(tx, &self.word, link) }

@@ -1,9 +1,9 @@
 //! How containers store their keys and values.
 
-use crate::access;
 use crate::boxed::TBox;
 use crate::tx::Tx;
 use crate::tx_error::TxResult;
+use crate::value;
 use crate::var::TVar;
 use crate::word::{Slot, words_of};
 use std::fmt::Debug;
@@ -203,7 +203,7 @@ impl<T: Copy> Cell<T> for Place<T> {
     fn glance<R>(&self, f: impl FnOnce(&T) -> R) -> R {
         let [word] = self.0.words() else { unreachable!("a value of several words") };
         // SAFETY: the word holds a `T`: only whole values are stored over it.
-        f(&unsafe { access::first_of(word.load()) })
+        f(&unsafe { value::first_of(word.load()) })
     }
 
     fn vacant(like: &T) -> Self {
@@ -226,7 +226,7 @@ impl<T: Copy> Cell<T> for Place<T> {
         let (record, _) = guard.parts();
         // SAFETY: record and slot belong together by the caller's promise and live for `'tx`; the
         // slot's words are those of a `T`.
-        unsafe { access::get_again(tx.descriptor, record, self.0.words()) }
+        unsafe { value::get_again(tx.descriptor, record, self.0.words()) }
     }
 
     #[inline(always)]
@@ -238,7 +238,7 @@ impl<T: Copy> Cell<T> for Place<T> {
     ) -> TxResult<()> {
         let (record, _) = guard.parts();
         // SAFETY: as above.
-        unsafe { access::set(tx.descriptor, record, self.0.words(), value) }
+        unsafe { value::set(tx.descriptor, record, self.0.words(), value) }
     }
 
     #[inline(always)]

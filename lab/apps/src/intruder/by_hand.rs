@@ -28,17 +28,18 @@ impl ByHand {
     }
 
     pub(super) fn run(&self, worker: &Worker, intruder: &Intruder) -> Verdict {
-        let found = on_each_worker(worker, |_| self.detect(intruder)).into_iter().sum();
+        let parts = on_each_worker(worker, |member| self.detect(intruder, member));
+        let found = parts.into_iter().sum();
         Verdict { found, left: self.reassembly.left() }
     }
 
     /// One worker's part: packets until the queue is empty.
     ///
     /// A worker that completes a flow then looks for a complete flow, so none is left at the end.
-    fn detect(&self, intruder: &Intruder) -> Findings {
+    fn detect(&self, intruder: &Intruder, member: usize) -> Findings {
         let mut inspector = intruder.inspector();
         while let Some(index) = self.how.atomically(|tx| self.captured.pop(tx)) {
-            self.decode(intruder, index);
+            self.decode(intruder, member, index);
             if let Some(mut fragments) = self.next_complete() {
                 inspector.inspect(&mut fragments);
             }
@@ -46,9 +47,9 @@ impl ByHand {
         inspector.found
     }
 
-    fn decode(&self, intruder: &Intruder, index: u32) {
+    fn decode(&self, intruder: &Intruder, member: usize, index: u32) {
         let packet = intruder.packet(index);
-        self.how.atomically(|tx| match self.reassembly.enter(tx, index, packet)? {
+        self.how.atomically(|tx| match self.reassembly.enter(tx, member, index, packet)? {
             Some(complete) => self.complete.push(tx, complete),
             None => Ok(()),
         });

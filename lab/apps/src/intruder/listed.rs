@@ -25,7 +25,7 @@ impl Listed {
     pub(super) fn run(&mut self, intruder: &Intruder) -> Verdict {
         let detection = Detection { intruder, reassembly: &self.reassembly };
         let report = intruder.lists.run(&mut self.captured, &detection);
-        let found = report.locals.into_iter().map(|inspector| inspector.found).sum();
+        let found = report.locals.into_iter().map(|(_, inspector)| inspector.found).sum();
         Verdict { found, left: self.reassembly.left() }
     }
 }
@@ -39,24 +39,25 @@ impl<'env> Work<'env> for Detection<'env> {
     type Unit = u32;
     /// The fragments of the flow that the unit has completed, if it has.
     type Value = Option<Vec<u32>>;
-    type Local = Inspector<'env>;
+    /// With the worker's number.
+    type Local = (usize, Inspector<'env>);
 
-    fn init(&self, _worker: usize) -> Inspector<'env> {
-        self.intruder.inspector()
+    fn init(&self, worker: usize) -> Self::Local {
+        (worker, self.intruder.inspector())
     }
 
     fn process<'tx>(
         &self,
         tx: &mut Tx<'tx, 'env>,
         &index: &u32,
-        _local: &mut Inspector<'env>,
+        &mut (worker, _): &mut Self::Local,
         _more: &mut More<u32>,
     ) -> TxResult<Option<Vec<u32>>> {
-        let complete = self.reassembly.enter(tx, index, self.intruder.packet(index))?;
+        let complete = self.reassembly.enter(tx, worker, index, self.intruder.packet(index))?;
         complete.map(|complete| self.reassembly.packets(tx, complete)).transpose()
     }
 
-    fn fold(&self, inspector: &mut Inspector<'env>, complete: Option<Vec<u32>>) {
+    fn fold(&self, (_, inspector): &mut Self::Local, complete: Option<Vec<u32>>) {
         if let Some(mut fragments) = complete {
             inspector.inspect(&mut fragments);
         }

@@ -73,8 +73,8 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
         LETTERS.pick(&options.size)?.map(|number| number as u64);
     let shape = Shape { attack_percent, longest, flows, seed };
     let bytes = shape.bytes();
-    if bytes >= u64::from(u32::MAX) {
-        return Err(LETTERS.impossible(format!("{shape}, which is more than 4 GiB of text")));
+    if bytes >= u64::from(u32::MAX / 2) {
+        return Err(LETTERS.impossible(format!("{shape}, which is more than 2 GiB of text")));
     }
     room(APP.name, bytes.saturating_mul(size_of::<Packet>() as u64))?;
     let detector = Detector::new();
@@ -130,7 +130,7 @@ impl Intruder {
     }
 
     fn reassembly(&self) -> Reassembly {
-        Reassembly::new(self.traffic.packets.len(), self.shape.flows as usize)
+        Reassembly::new(&self.traffic.packets, self.shape.flows as usize)
     }
 
     fn search(&self) -> Verdict {
@@ -138,7 +138,8 @@ impl Intruder {
         let mut flows: HashMap<u32, Vec<u32>, FxBuildHasher> = HashMap::default();
         for index in self.indices() {
             let Packet { flow, of, .. } = self.packet(index);
-            let fragments = flows.entry(flow).or_default();
+            let room = || Vec::with_capacity(of as usize);
+            let fragments = flows.entry(flow).or_insert_with(room);
             fragments.push(index);
             if fragments.len() == of as usize {
                 inspector.inspect(&mut flows.remove(&flow).unwrap_or_default());

@@ -52,11 +52,10 @@ struct Part {
 impl Part {
     const ZERO: Self = Self { count: 0, sums: [0.0; PART] };
 
-    /// With the coordinates of one more point.
-    fn plus(mut self, values: &[f32]) -> Self {
+    /// Adds the coordinates of one more point.
+    fn add(&mut self, values: &[f32]) {
         self.count += 1;
         self.sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += f64::from(*value));
-        self
     }
 }
 
@@ -86,7 +85,7 @@ impl Shared {
     ) -> TxResult<()> {
         let first = cluster * self.stride.div_ceil(PART);
         for (at, values) in (first..).zip(point.chunks(PART)) {
-            self.parts.modify(tx, at, |part| part.plus(values))?;
+            self.parts.update(tx, at, |part| part.add(values))?;
         }
         Ok(())
     }

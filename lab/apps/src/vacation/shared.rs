@@ -1,9 +1,9 @@
 //! Tables in transactions.
 //!
 //! Rows are values of hash maps: sessions ask for single numbers only. A customer's bookings are a
-//! list. Its nodes lie in an array with three places for each session: a session books at most one
-//! of each kind, only once, so its places are free. Nothing is allocated for them, and no two
-//! sessions want the same.
+//! list of pages with a few bookings each, so a walk through them waits for memory a few times
+//! less. Each session has a page of its own, which it fills if the customer's first page has no
+//! room: a session books once. So nothing is allocated, and no two sessions want the same page.
 
 use std::hash::BuildHasherDefault;
 
@@ -12,18 +12,42 @@ use sinew::stm::{THashMap, TVar, Tx, TxResult, atomically};
 
 use super::tables::{Audited, Booking, Choice, Kind, Records, Row, Tables};
 
-/// The place of no node. There are far fewer sessions than a third of it.
+/// The number of no page. There are far fewer sessions.
 const NONE: u32 = u32::MAX;
 
+/// Bookings of a page, which fills a cache line with them. At least those of one session.
+const BOOKINGS: usize = 4;
+
 #[derive(Debug, Clone, Copy)]
-struct Node {
-    booking: Booking,
-    /// The place of the customer's next node.
+struct Page {
+    bookings: [Booking; BOOKINGS],
+    count: u32,
+    /// The number of the customer's next page.
     next: u32,
 }
 
-/// The content of a place before its session uses it.
-const UNUSED: Node = Node { booking: Booking { kind: Kind::Car, id: 0, price: 0 }, next: NONE };
+impl Page {
+    /// A page before its session uses it.
+    const UNUSED: Self = Self {
+        bookings: [Booking { kind: Kind::Car, id: 0, price: 0 }; BOOKINGS],
+        count: 0,
+        next: NONE,
+    };
+
+    fn bookings(&self) -> &[Booking] {
+        &self.bookings[..self.count as usize]
+    }
+
+    fn add(&mut self, booking: Booking) {
+        self.bookings[self.count as usize] = booking;
+        self.count += 1;
+    }
+}
+
+/// A page with a cache line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Line(TVar<Page>);
 
 type Map<V> = THashMap<u32, V, BuildHasherDefault<FxHasher>>;
 
@@ -31,14 +55,15 @@ type Map<V> = THashMap<u32, V, BuildHasherDefault<FxHasher>>;
 #[derive(Debug)]
 pub(super) struct Shared {
     rows: [Map<Row>; 3],
-    /// With the places of their first nodes.
+    /// With the numbers of their first pages.
     customers: Map<u32>,
-    nodes: Box<[TVar<Node>]>,
+    /// By session.
+    pages: Box<[Line]>,
 }
 
 impl Shared {
-    /// Bytes for a session's places.
-    pub(super) const BYTES: usize = 3 * size_of::<TVar<Node>>();
+    /// Bytes of a session's page.
+    pub(super) const BYTES: usize = size_of::<Line>();
 
     /// Tables with these rows, entered in the given order, for `sessions` sessions. Customers hold
     /// nothing yet.
@@ -52,7 +77,7 @@ impl Shared {
                 records.customers.len(),
                 BuildHasherDefault::default(),
             ),
-            nodes: (0..3 * sessions).map(|_| TVar::new(UNUSED)).collect(),
+            pages: (0..sessions).map(|_| Line(TVar::new(Page::UNUSED))).collect(),
         };
         for (table, rows) in shared.rows.iter().zip(records.rows) {
             rows.into_iter().for_each(|(id, row)| _ = atomically(|tx| table.insert(tx, id, row)));
@@ -71,13 +96,17 @@ impl Shared {
         Access { shared: self, tx }
     }
 
-    /// The bookings of the nodes from `place` on.
-    fn list<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, mut place: u32) -> TxResult<Vec<Booking>> {
+    fn page<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, number: u32) -> TxResult<Page> {
+        self.pages[number as usize].0.get(tx)
+    }
+
+    /// The bookings of the pages from this one on.
+    fn list<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, mut number: u32) -> TxResult<Vec<Booking>> {
         let mut bookings = Vec::new();
-        while place != NONE {
-            let node = self.nodes[place as usize].get(tx)?;
-            bookings.push(node.booking);
-            place = node.next;
+        while number != NONE {
+            let page = self.page(tx, number)?;
+            bookings.extend_from_slice(page.bookings());
+            number = page.next;
         }
         Ok(bookings)
     }
@@ -107,16 +136,45 @@ pub(super) struct Access<'a, 'tx, 'env> {
 }
 
 impl Access<'_, '_, '_> {
-    /// Takes out of `wanted` what is held at the nodes from `place` on.
-    fn keep_new(&mut self, wanted: &mut Choice, mut place: u32) -> TxResult<()> {
-        while place != NONE {
-            let node = self.shared.nodes[place as usize].get(self.tx)?;
+    /// Takes out of `wanted` what is on the pages from this one on. Returns the number of bookings
+    /// on this one.
+    fn keep_new(&mut self, wanted: &mut Choice, first: u32) -> TxResult<usize> {
+        let (mut number, mut count) = (first, 0);
+        while number != NONE {
+            let page = self.shared.page(self.tx, number)?;
+            let held = page.bookings();
             for choice in &mut *wanted {
-                choice.take_if(|choice| choice.is_like(&node.booking));
+                choice.take_if(|choice| held.iter().any(|booking| booking.is_like(choice)));
             }
-            place = node.next;
+            if number == first {
+                count = held.len();
+            }
+            number = page.next;
         }
-        Ok(())
+        Ok(count)
+    }
+
+    /// Writes bookings to the page `first` of a customer, which has `count`, or to a new one, that
+    /// of the session. Returns the number of the customer's first page then.
+    fn write(
+        &mut self,
+        session: u32,
+        bookings: &Choice,
+        (first, count): (u32, usize),
+    ) -> TxResult<u32> {
+        let new = bookings.iter().flatten().count();
+        if new == 0 {
+            return Ok(first);
+        }
+        let has_room = first != NONE && count + new <= BOOKINGS;
+        let number = if has_room { first } else { session };
+        self.shared.pages[number as usize].0.update(self.tx, |page| {
+            if !has_room {
+                page.next = first;
+            }
+            bookings.iter().flatten().for_each(|booking| page.add(*booking));
+        })?;
+        Ok(number)
     }
 }
 
@@ -137,13 +195,9 @@ impl Tables for Access<'_, '_, '_> {
 
     fn book(&mut self, customer: u32, session: u32, mut wanted: Choice) -> TxResult<Choice> {
         let known = self.shared.customers.get(self.tx, &customer)?;
-        let mut first = known.unwrap_or(NONE);
-        self.keep_new(&mut wanted, first)?;
-        for &booking in wanted.iter().flatten() {
-            let place = 3 * session + booking.kind as u32;
-            self.shared.nodes[place as usize].set(self.tx, Node { booking, next: first })?;
-            first = place;
-        }
+        let first = known.unwrap_or(NONE);
+        let count = self.keep_new(&mut wanted, first)?;
+        let first = self.write(session, &wanted, (first, count))?;
         if known != Some(first) {
             self.shared.customers.insert(self.tx, customer, first)?;
         }

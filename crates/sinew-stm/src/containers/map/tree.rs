@@ -4,6 +4,9 @@
 //! key that may be below it. The key of the first child is not read: smaller keys belong there as
 //! well. All leaves are equally deep.
 //!
+//! A leaf has an [`Order`], so that an insertion moves no entry. Inner nodes change with every
+//! tenth insertion or less, and are searched more often: their children are sorted.
+//!
 //! A full node is split on the way down to an insertion, so its parent has room. A leaf is removed
 //! when its last entry is, with the inner nodes that have no other child; there is no other
 //! balancing. So an update mostly writes one node, and the tree is at most as deep as it was when
@@ -11,7 +14,6 @@
 //! Free-at-empty Is Better than Merge-at-half" (1993).
 
 use super::TMap;
-use crate::containers::arena::NONE;
 use crate::containers::order::{Order, WIDTH};
 use crate::containers::slots::Slots;
 use crate::containers::store::{Store, Variable};
@@ -23,21 +25,60 @@ use std::borrow::Borrow;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Leaf<K, V, S: Store<K> + Store<V>> {
-    keys: Slots<K, S, WIDTH, 0>,
+    keys: Slots<K, S, Link, WIDTH, 0>,
     values: [<S as Store<V>>::Var; WIDTH],
 }
 
-/// Children.
+/// Children, in order; the word is their number.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(super) struct Inner<K, S: Store<K>>(Slots<K, S, WIDTH, WIDTH>);
+pub(super) struct Inner<K, S: Store<K>>(Slots<K, S, Link, WIDTH, WIDTH>);
 
-/// The root's index, `NONE` in a map that never had an entry, and how many inner nodes are between
-/// it and a leaf, itself included.
-pub(super) type Root = [u32; 2];
+/// The address of a node, or null.
+///
+/// A link that an attempt has read leads to a node of the tree in its snapshot, or to one that it
+/// has allocated. Nodes do not move, and live as long as the map. An index would have to be
+/// translated at each step of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Link(*const ());
+
+// SAFETY: it is an address; references are made from it where the map is shared.
+unsafe impl Send for Link {}
+
+/// The number of a link to no node.
+pub(super) const NONE: Link = Link(std::ptr::null());
+
+impl Link {
+    fn to<N>(node: &N) -> Self {
+        Self(std::ptr::from_ref(node).cast())
+    }
+}
+
+/// The root, and how many inner nodes are between it and a leaf, itself included. In the address,
+/// whose last bits would be 0. `NONE` in a map that never had an entry.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Root(Link);
 
 /// A map without nodes.
-pub(super) const EMPTY: Root = [NONE, 0];
+pub(super) const EMPTY: Root = Root(NONE);
+
+/// The bits of a root's address that are its height. A level more takes seven times as many
+/// splits: a tree is far lower.
+const HEIGHT: usize = 63;
+
+impl Root {
+    pub(super) fn new(Link(at): Link, height: usize) -> Self {
+        assert!(height <= HEIGHT, "a tree of height {height}");
+        debug_assert_eq!(at.addr() & HEIGHT, 0, "the alignment of a node");
+        Self(Link(at.map_addr(|address| address | height)))
+    }
+
+    #[inline(always)]
+    pub(super) fn parts(self) -> (Link, usize) {
+        let Self(Link(at)) = self;
+        (Link(at.map_addr(|address| address & !HEIGHT)), at.addr() & HEIGHT)
+    }
+}
 
 impl<K: Ord, V, S: Store<K> + Store<V>> Leaf<K, V, S> {
     pub(super) fn order<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Order> {
@@ -101,19 +142,17 @@ impl<K: Ord, V, S: Store<K> + Store<V>> Leaf<K, V, S> {
         self.values[slot].set(tx, value)
     }
 
-    /// Removes the entry of a rank; returns its value.
-    pub(super) fn take<'tx>(
+    /// Removes the entry of a rank.
+    pub(super) fn remove<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         order: Order,
         rank: usize,
-    ) -> TxResult<V> {
+    ) -> TxResult<()> {
         let slot = order.slot(rank);
-        let value = self.values[slot].get(tx)?;
         self.keys.set_word(tx, order.without(rank).0)?;
         self.keys.vacate_key(tx, slot)?;
-        self.values[slot].vacate(tx)?;
-        Ok(value)
+        self.values[slot].vacate(tx)
     }
 
     /// Moves the entries from a rank on to an unused leaf. Returns the first of their keys.
@@ -139,102 +178,123 @@ impl<K: Ord, V, S: Store<K> + Store<V>> Leaf<K, V, S> {
 }
 
 impl<K: Ord, S: Store<K>> Inner<K, S> {
-    pub(super) fn order<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Order> {
-        self.0.word(tx).map(Order)
+    /// The number of children.
+    pub(super) fn len<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<usize> {
+        self.0.word(tx).map(|word| word as usize)
     }
 
-    /// The child of a rank.
+    /// The child of a rank. The attempt has read the number of children.
     #[inline(always)]
-    pub(super) fn child<'tx>(
-        &'tx self,
-        tx: &mut Tx<'tx, '_>,
-        order: Order,
-        rank: usize,
-    ) -> TxResult<u32> {
-        self.0.link(tx, order.slot(rank))
+    pub(super) fn child<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, rank: usize) -> TxResult<Link> {
+        self.0.link(tx, rank)
     }
 
-    /// The order, and the rank and the link of the child to which `key` belongs; of the first child
-    /// without a key.
+    /// The number of children, and the rank and the link of the child to which `key` belongs; of
+    /// the first child without a key.
     #[inline(always)]
     pub(super) fn find<'tx, Q: Ord + ?Sized>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         key: Option<&Q>,
-    ) -> TxResult<(Order, usize, u32)>
+    ) -> TxResult<(usize, usize, Link)>
     where
         K: Borrow<Q>,
     {
         self.0.examine(tx, |word, mut view| {
-            let order = Order(word);
+            let len = word as usize;
             let rank = match key {
-                Some(key) => {
-                    order.first_where(1, |slot| view.key(slot, |here| here.borrow() > key))? - 1
-                }
+                Some(key) => view.first_where(len, |here| here.borrow() > key)? - 1,
                 None => 0,
             };
-            Ok((order, rank, view.link(order.slot(rank))?))
+            Ok((len, rank, view.link(rank)?))
         })
     }
 
     /// The keys that are read: of all children but the first.
     #[cfg(all(test, not(any(loom, shuttle))))]
-    pub(super) fn keys<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, order: Order) -> TxResult<Vec<K>> {
-        (1..order.len()).map(|rank| self.0.key(tx, order.slot(rank))).collect()
+    pub(super) fn keys<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<Vec<K>> {
+        (1..self.len(tx)?).map(|rank| self.0.key(tx, rank)).collect()
     }
 
-    /// Adds a child at a rank that is not the first.
+    /// The children from a rank on, with their keys.
+    fn children<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        from: usize,
+        len: usize,
+    ) -> TxResult<Vec<(K, Link)>> {
+        (from..len).map(|rank| Ok((self.0.key(tx, rank)?, self.0.link(tx, rank)?))).collect()
+    }
+
+    /// Sets the children from a rank on to these, and removes those after them, up to `len`.
+    fn set_children<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        from: usize,
+        children: impl IntoIterator<Item = (K, Link)>,
+        len: usize,
+    ) -> TxResult<()> {
+        let mut end = from;
+        for (key, child) in children {
+            self.0.set_key(tx, end, key)?;
+            self.0.set_link(tx, end, child)?;
+            end += 1;
+        }
+        self.0.set_word(tx, end as u64)?;
+        (end..len).try_for_each(|rank| self.0.vacate_key(tx, rank))
+    }
+
+    /// Adds a child at a rank that is not the first, to `len` others.
     fn add<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
-        order: Order,
+        len: usize,
         rank: usize,
         key: K,
-        child: u32,
+        child: Link,
     ) -> TxResult<()> {
-        let order = order.with(rank);
-        let slot = order.slot(rank);
-        self.0.set_word(tx, order.0)?;
-        self.0.set_link(tx, slot, child)?;
-        self.0.set_key(tx, slot, key)
+        let later = self.children(tx, rank, len)?;
+        self.set_children(tx, rank, std::iter::once((key, child)).chain(later), len)
     }
 
-    /// Removes the child of a rank.
-    fn drop_child<'tx>(
-        &'tx self,
-        tx: &mut Tx<'tx, '_>,
-        order: Order,
-        rank: usize,
-    ) -> TxResult<Order> {
-        let rest = order.without(rank);
-        self.0.set_word(tx, rest.0)?;
-        self.0.vacate_key(tx, order.slot(rank))?;
-        Ok(rest)
+    /// Removes the child of a rank, one of `len`.
+    fn drop_child<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, len: usize, rank: usize) -> TxResult<()> {
+        let later = self.children(tx, rank + 1, len)?;
+        self.set_children(tx, rank, later, len)
     }
 
     /// As [`Leaf::split`].
     fn split<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
-        order: Order,
+        len: usize,
         from: usize,
         to: &'tx Self,
     ) -> TxResult<K> {
-        let split = self.0.key(tx, order.slot(from))?;
-        to.0.set_word(tx, Order::first(order.len() - from).0)?;
-        self.0.set_word(tx, order.cut(from).0)?;
-        for rank in from..order.len() {
-            let slot = order.slot(rank);
-            let (key, child) = (self.0.key(tx, slot)?, self.0.link(tx, slot)?);
-            to.0.set_key(tx, rank - from, key)?;
-            to.0.set_link(tx, rank - from, child)?;
-            self.0.vacate_key(tx, slot)?;
-        }
+        let split = self.0.key(tx, from)?;
+        let later = self.children(tx, from, len)?;
+        to.set_children(tx, 0, later, 0)?;
+        self.set_children(tx, from, [], len)?;
         Ok(split)
     }
 }
 
 impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
+    /// The leaf of a link that an attempt has read at height 0.
+    #[inline(always)]
+    pub(super) fn leaf(&self, Link(at): Link) -> &Leaf<K, V, S> {
+        // SAFETY: see `Link`; by the height, which the attempt has read with the root, it is a
+        // leaf.
+        unsafe { &*at.cast() }
+    }
+
+    /// The inner node of a link that an attempt has read above height 0.
+    #[inline(always)]
+    pub(super) fn inner(&self, Link(at): Link) -> &Inner<K, S> {
+        // SAFETY: as in `leaf`.
+        unsafe { &*at.cast() }
+    }
+
     /// Makes room for `key` in its leaf, which is full or does not exist.
     pub(super) fn make_room<'tx>(
         &'tx self,
@@ -242,64 +302,61 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
         key: &K,
         value: &V,
     ) -> TxResult<()> {
-        let [mut at, mut height] = self.root.get(tx)?;
+        let (mut at, mut height) = self.root.get(tx)?.parts();
         if at == NONE {
-            let (index, leaf) = self.new_leaf(tx, key, value)?;
+            let leaf = self.new_leaf(tx, key, value)?;
             leaf.keys.set_word(tx, Order::first(0).0)?;
-            return self.root.set(tx, [index, 0]);
+            return self.root.set(tx, Root::new(Link::to(leaf), 0));
         }
         if self.is_full(tx, at, height)? {
-            let (index, inner) = self.new_inner(tx, key)?;
-            inner.0.set_word(tx, Order::first(1).0)?;
+            let inner = self.new_inner(tx, key)?;
+            inner.0.set_word(tx, 1)?;
             inner.0.set_link(tx, 0, at)?;
-            (at, height) = (index, height + 1);
-            self.root.set(tx, [at, height])?;
+            (at, height) = (Link::to(inner), height + 1);
+            self.root.set(tx, Root::new(at, height))?;
         }
         while height > 0 {
-            let inner = self.inners.node(at);
-            let (mut order, mut rank, child) = inner.find(tx, Some(key))?;
+            let inner = self.inner(at);
+            let (len, mut rank, child) = inner.find(tx, Some(key))?;
             height -= 1;
             if self.is_full(tx, child, height)? {
                 let (split, new) = self.split(tx, child, height, key, value)?;
                 let is_right = split <= *key;
-                inner.add(tx, order, rank + 1, split, new)?;
-                order = inner.order(tx)?;
+                inner.add(tx, len, rank + 1, split, new)?;
                 rank += usize::from(is_right);
             }
-            at = inner.child(tx, order, rank)?;
+            at = inner.child(tx, rank)?;
         }
         Ok(())
     }
 
-    fn is_full<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, at: u32, height: u32) -> TxResult<bool> {
-        let order = if height == 0 {
-            self.leaves.node(at).order(tx)?
+    fn is_full<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, at: Link, height: usize) -> TxResult<bool> {
+        Ok(if height == 0 {
+            self.leaf(at).order(tx)?.is_full()
         } else {
-            self.inners.node(at).order(tx)?
-        };
-        Ok(order.is_full())
+            self.inner(at).len(tx)? == WIDTH
+        })
     }
 
-    /// Moves half of a node into a new one; returns the first key of that, and its index.
+    /// Moves half of a full node into a new one; returns the first key of that, and a link to it.
     fn split<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
-        at: u32,
-        height: u32,
+        at: Link,
+        height: usize,
         key: &K,
         value: &V,
-    ) -> TxResult<(K, u32)> {
-        const HALF: usize = WIDTH.div_ceil(2);
+    ) -> TxResult<(K, Link)> {
+        // The half to which the key belongs is not the larger one.
+        let half = |rank: usize| WIDTH / 2 + usize::from(rank > WIDTH / 2);
         if height == 0 {
-            let (index, new) = self.new_leaf(tx, key, value)?;
-            let leaf = self.leaves.node(at);
-            let order = leaf.order(tx)?;
-            Ok((leaf.split(tx, order, HALF, new)?, index))
+            let (leaf, new) = (self.leaf(at), self.new_leaf(tx, key, value)?);
+            let (order, rank, _) = leaf.find(tx, key)?;
+            Ok((leaf.split(tx, order, half(rank), new)?, Link::to(new)))
         } else {
-            let (index, new) = self.new_inner(tx, key)?;
-            let inner = self.inners.node(at);
-            let order = inner.order(tx)?;
-            Ok((inner.split(tx, order, HALF, new)?, index))
+            let (inner, new) = (self.inner(at), self.new_inner(tx, key)?);
+            let (len, rank, _) = inner.find(tx, Some(key))?;
+            Ok((inner.split(tx, len, half(rank), new)?, Link::to(new)))
         }
     }
 
@@ -309,20 +366,18 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
         tx: &mut Tx<'tx, '_>,
         key: &K,
         value: &V,
-    ) -> TxResult<(u32, &'tx Leaf<K, V, S>)> {
-        self.leaves.allocate(tx, || Leaf {
+    ) -> TxResult<&'tx Leaf<K, V, S>> {
+        let make = || Leaf {
             keys: Slots::new(0, NONE, key),
             values: std::array::from_fn(|_| Variable::vacant(value)),
-        })
+        };
+        self.leaves.allocate(tx, make).map(|(_, leaf)| leaf)
     }
 
     /// An inner node with any word; the key is any.
-    fn new_inner<'tx>(
-        &'tx self,
-        tx: &mut Tx<'tx, '_>,
-        key: &K,
-    ) -> TxResult<(u32, &'tx Inner<K, S>)> {
-        self.inners.allocate(tx, || Inner(Slots::new(0, NONE, key)))
+    fn new_inner<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, key: &K) -> TxResult<&'tx Inner<K, S>> {
+        let make = || Inner(Slots::new(0, NONE, key));
+        self.inners.allocate(tx, make).map(|(_, inner)| inner)
     }
 
     /// Removes the leaf of `key`, which is empty and not the root.
@@ -334,52 +389,49 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        let [mut at, height] = self.root.get(tx)?;
+        let (mut at, height) = self.root.get(tx)?.parts();
         // The lowest inner node that keeps a child, and the inner nodes below it.
         let (mut keeps, mut below) = (None, Vec::new());
         for _ in 0..height {
-            let inner = self.inners.node(at);
-            let (order, rank, child) = inner.find(tx, Some(key))?;
-            if order.len() > 1 {
-                keeps = Some((inner, order, rank));
+            let inner = self.inner(at);
+            let (len, rank, child) = inner.find(tx, Some(key))?;
+            if len > 1 {
+                keeps = Some((inner, len, rank));
                 below.clear();
             } else {
-                below.push(at);
+                below.push(inner);
             }
             at = child;
         }
-        let (inner, order, rank) = keeps.expect("an inner node that is the root has two children");
-        inner.drop_child(tx, order, rank)?;
-        self.leaves.release(tx, at);
-        for at in below {
-            self.free_inner(tx, at)?;
+        let (inner, len, rank) = keeps.expect("an inner node that is the root has two children");
+        inner.drop_child(tx, len, rank)?;
+        self.leaves.release(tx, self.leaves.index_of(self.leaf(at)));
+        for inner in below {
+            self.free_inner(tx, inner)?;
         }
         self.lower(tx)
     }
 
     /// Removes inner nodes with one child from the top.
     fn lower<'tx>(&'tx self, tx: &mut Tx<'tx, '_>) -> TxResult<()> {
-        let [mut at, mut height] = self.root.get(tx)?;
+        let (mut at, mut height) = self.root.get(tx)?.parts();
         while height > 0 {
-            let inner = self.inners.node(at);
-            let order = inner.order(tx)?;
-            if order.len() > 1 {
+            let inner = self.inner(at);
+            if inner.len(tx)? > 1 {
                 break;
             }
-            let child = inner.child(tx, order, 0)?;
-            self.free_inner(tx, at)?;
+            let child = inner.child(tx, 0)?;
+            self.free_inner(tx, inner)?;
             (at, height) = (child, height - 1);
-            self.root.set(tx, [at, height])?;
+            self.root.set(tx, Root::new(at, height))?;
         }
         Ok(())
     }
 
     /// Returns an inner node with one child, to which the caller has removed the link.
-    fn free_inner<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, at: u32) -> TxResult<()> {
-        let inner = self.inners.node(at);
-        let order = inner.order(tx)?;
-        inner.0.vacate_key(tx, order.slot(0))?;
-        self.inners.release(tx, at);
+    fn free_inner<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, inner: &'tx Inner<K, S>) -> TxResult<()> {
+        inner.0.vacate_key(tx, 0)?;
+        self.inners.release(tx, self.inners.index_of(inner));
         Ok(())
     }
 }
