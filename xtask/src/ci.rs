@@ -291,7 +291,7 @@ fn compat() -> Result<Outcome, String> {
 /// workspace they have all.
 fn features() -> Result<Outcome, String> {
     const ALONE: [(&str, &[&str]); 6] = [
-        ("sinew-policy", &["", "experiments", "graph", "share", "worklist"]),
+        ("sinew-policy", &["", "experiments", "graph", "lifelines", "share", "worklist"]),
         ("sinew-topology", &["", "json", "render", "synthetic"]),
         ("sinew-deque", &["", "experiments"]),
         ("sinew-core", &["", "coordinate", "experiments"]),
