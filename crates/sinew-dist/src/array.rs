@@ -200,6 +200,7 @@ impl<'w, T: Send + Sync> Dist<'w, T> {
     /// # Cost
     ///
     /// One message to each rank that gets elements from this one.
+    #[track_caller]
     pub fn redistribute(self, weights: &[f64]) -> Self
     where
         T: Pod,

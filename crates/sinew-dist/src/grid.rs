@@ -70,6 +70,7 @@ impl World {
     /// # Panics
     ///
     /// If a side is 0.
+    #[track_caller]
     pub fn grid<const N: usize>(&self, shape: [usize; N]) -> Shape<'_, N> {
         const { assert!(N > 0, "a grid has at least one dimension") };
         assert!(!shape.contains(&0), "a grid of {shape:?} has a side of 0: use at least 1");
@@ -139,6 +140,7 @@ where
     ///
     /// If a rule is none of [`Edge::Periodic`], [`Edge::Nearest`], [`Edge::Constant`] and
     /// [`Edge::Keep`].
+    #[track_caller]
     pub fn edges(&mut self, edges: [Edge<T>; N]) {
         let known = |edge: &Edge<T>| {
             matches!(edge, Edge::Periodic | Edge::Nearest | Edge::Constant(_) | Edge::Keep)

@@ -65,6 +65,7 @@ impl Ranks {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: u32) -> Self {
         assert!(ranks > 0, "a job has at least one rank");
         Self { ranks, delays: None, workers: 1 }

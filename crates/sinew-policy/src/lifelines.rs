@@ -84,6 +84,7 @@ impl Lifelines {
     /// # Panics
     ///
     /// If `rank` is not below `size`.
+    #[track_caller]
     pub fn new(rank: Rank, size: u32, settings: Settings) -> Self {
         assert!(rank < size, "rank {rank} is not one of {size}");
         let lifelines = lifelines(rank, size, settings.base);
@@ -277,6 +278,7 @@ impl Waves {
     /// # Panics
     ///
     /// If this rank has seen no wave that the child could have answered.
+    #[track_caller]
     pub fn answered(&mut self, sums: Sums) {
         let (missing, sum) = self.open.as_mut().expect("a child answers only an open wave");
         *missing = missing.checked_sub(1).expect("each child answers a wave once");
