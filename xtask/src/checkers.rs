@@ -8,8 +8,8 @@ use crate::command;
 use clap::Args;
 use std::process::Command;
 
-/// The crates that have models. Those of the last three are for shuttle alone.
-const CRATES: [&str; 8] = [
+/// The crates that have models. Those of the last four are for shuttle alone.
+const CRATES: [&str; 9] = [
     "sinew-core",
     "sinew-deque",
     "sinew-loops",
@@ -18,6 +18,7 @@ const CRATES: [&str; 8] = [
     "sinew",
     "sinew-locality",
     "sinew-observe",
+    "sinew-dist",
 ];
 
 fn crates(checker: &str) -> &'static [&'static str] {

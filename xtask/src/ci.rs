@@ -23,7 +23,7 @@ struct Step {
 }
 
 /// In order: steps that fail fast come first.
-const STEPS: [Step; 26] = [
+const STEPS: [Step; 27] = [
     Step { name: "fmt", run: fmt },
     Step {
         name: "tidy",
@@ -41,6 +41,7 @@ const STEPS: [Step; 26] = [
     Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
     Step { name: "tbb", run: || tbb::run().map(skipped_for) },
+    Step { name: "dist", run: dist },
     Step { name: "oldest-rust", run: oldest_rust },
     Step { name: "doc", run: doc },
     Step { name: "package", run: package },
@@ -134,6 +135,21 @@ fn examples() -> Result<Outcome, String> {
         pass(cargo)?;
     }
     Ok(Passed)
+}
+
+/// The ranks' tests and examples over MPI, where it is installed. The tests start `mpirun` at 1, 2,
+/// 3, 4 and 7 ranks.
+fn dist() -> Result<Outcome, String> {
+    if Command::new("mpirun").arg("--version").output().is_err() {
+        return Ok(Skipped("no MPI (Debian: libopenmpi-dev, openmpi-bin, libclang-dev)".to_owned()));
+    }
+    let mpi = ["--package", "sinew-dist", "--features", "mpi"];
+    let mut clippy = command::cargo(&["clippy", "--all-targets"]);
+    clippy.args(mpi).args(["--", "--deny", "warnings"]);
+    pass(clippy)?;
+    let mut test = command::cargo(&["test"]);
+    test.args(mpi);
+    pass(test)
 }
 
 /// The crates that compute with lengths.
@@ -294,7 +310,7 @@ fn compat() -> Result<Outcome, String> {
 /// workspace they have all.
 fn features() -> Result<Outcome, String> {
     const ALONE: [(&str, &[&str]); 7] = [
-        ("sinew-policy", &["", "experiments", "graph", "share", "worklist"]),
+        ("sinew-policy", &["", "experiments", "graph", "lifelines", "share", "worklist"]),
         ("sinew-topology", &["", "json", "render", "synthetic"]),
         ("sinew-deque", &["", "experiments"]),
         ("sinew-core", &["", "coordinate", "experiments"]),

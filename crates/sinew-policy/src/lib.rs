@@ -18,6 +18,7 @@
 //! | [`pace`] | how many pieces of work a worker runs between two reads of the clock |
 //! | `share` | how many cores, and which, each program on a machine gets; with the feature `share` |
 //! | [`Wait`], [`StackKind`], [`LastLoop`], [`schedule`] | nothing; they name choices |
+//! | `lifelines` | how ranks, which share no memory, steal from each other and find the end; with the feature `lifelines` |
 //! | `worklist` | how a transactional worklist distributes, steals, pairs and swaps its units; with the feature `worklist` |
 //! | `tune` | the settings of a worklist, from counts of its run; with the feature `worklist` |
 //! | `graph` | nothing; the format of recorded runs; with the feature `graph` |
@@ -30,6 +31,8 @@ pub mod chunk;
 pub mod graph;
 pub mod idle;
 mod last_loop;
+#[cfg(feature = "lifelines")]
+pub mod lifelines;
 pub mod named;
 pub mod pace;
 pub mod schedule;

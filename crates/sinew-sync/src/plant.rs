@@ -193,6 +193,10 @@ pub enum Bug {
     EarlySet,
     /// A worklist whose units all wait ends without trying them once more.
     NoLastRetry,
+    /// Ranks: a bag ends after one wave whose sums are equal.
+    OneWave,
+    /// Ranks: a push along a lifeline is counted, but not sent.
+    LostPush,
 }
 
 #[cfg(any(loom, shuttle))]

@@ -81,7 +81,7 @@ macro_rules! applications {
 applications! {
     fib,
     nqueens,
-    uts,
+    pub uts,
     stress,
     ssf,
     quicksort,

@@ -26,6 +26,7 @@
 //! | [`domains`] | queues of tasks for parts of the machine, each with a memory |
 //! | [`models`] | the constants of the models, with their sources |
 //! | [`programs`] | programs that arrive, end and share machines |
+//! | [`ranks`] | a bag of tasks over ranks that share no memory |
 //! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
 //! | [`figure`] | the effect of sampling, in the model of the paper that introduced it |
 //! | `view`, `places`, `worker`, `offers` | a worker's state, its place, its load, and the victim policy's view of them |
@@ -59,6 +60,7 @@ mod places;
 pub mod programs;
 mod queue;
 mod random;
+pub mod ranks;
 mod report;
 mod setup;
 mod trace;

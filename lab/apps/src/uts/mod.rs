@@ -25,7 +25,8 @@ use sinew::Worker;
 use crate::app::App;
 use crate::options::{Error, Options, Size};
 use crate::problem::{Problem, Solve, Wrong, problem};
-use tree::{Kind, Node, Tree};
+use tree::Kind;
+pub use tree::{Node, Tree};
 
 /// Number of levels in one recursion: well within 2 MiB, the smallest default stack of a thread,
 /// even without optimisation.
@@ -49,10 +50,13 @@ pub(crate) const APP: App = App {
 
 /// A tree with a name, and what its search must find, where that is published.
 #[derive(Debug)]
-struct Search {
-    name: &'static str,
-    tree: Tree,
-    known: Option<Found>,
+pub struct Search {
+    /// The name in the benchmark.
+    pub name: &'static str,
+    /// The tree.
+    pub tree: Tree,
+    /// What its search finds.
+    pub known: Option<Found>,
 }
 
 /// Geometric with a fixed shape, 10 levels.
@@ -109,25 +113,30 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     Ok(problem(search))
 }
 
-fn by_name(name: &str) -> Option<Search> {
+/// The tree `name`, one of T1, T1L, T3 and T3L, in either case.
+pub fn by_name(name: &str) -> Option<Search> {
     [T1, T1L, T3, T3L].into_iter().find(|search| search.name.eq_ignore_ascii_case(name))
 }
 
 /// The result of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Found {
-    nodes: u64,
-    leaves: u64,
-    depth: u32,
+pub struct Found {
+    /// All nodes.
+    pub nodes: u64,
+    /// Those without children.
+    pub leaves: u64,
+    /// The level of the deepest node; the root has level 0.
+    pub depth: u32,
 }
 
 impl Found {
-    /// One node.
-    fn at(node: &Node, children: u32) -> Self {
+    /// One node with so many children.
+    pub fn at(node: &Node, children: u32) -> Self {
         Self { nodes: 1, leaves: u64::from(children == 0), depth: node.depth }
     }
 
-    fn and(self, other: Self) -> Self {
+    /// The results of two parts of a tree together.
+    pub fn and(self, other: Self) -> Self {
         Self {
             nodes: self.nodes + other.nodes,
             leaves: self.leaves + other.leaves,

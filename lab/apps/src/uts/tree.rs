@@ -18,8 +18,9 @@ const INITIAL: [u32; 5] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0
 /// The most children a node of a geometric tree has.
 const MAX_CHILDREN: u32 = 100;
 
+/// A tree, which follows from its shape and its seed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Tree {
+pub struct Tree {
     pub(crate) kind: Kind,
     pub(crate) seed: u32,
 }
@@ -34,14 +35,30 @@ pub(crate) enum Kind {
     Geometric { branching: f64, levels: u32 },
 }
 
+/// A node, which is all that is needed to find its children.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Node {
+pub struct Node {
     state: [u8; 20],
     pub(crate) depth: u32,
 }
 
 impl Node {
-    pub(crate) fn child(&self, index: u32) -> Self {
+    /// The bytes that [`from_bytes`](Self::from_bytes) makes a node of.
+    pub fn to_bytes(self) -> [u8; 24] {
+        let mut bytes = [0; 24];
+        bytes[..20].copy_from_slice(&self.state);
+        bytes[20..].copy_from_slice(&self.depth.to_be_bytes());
+        bytes
+    }
+
+    /// The node of these bytes.
+    pub fn from_bytes(bytes: &[u8; 24]) -> Self {
+        let [state @ .., a, b, c, d] = *bytes;
+        Self { state, depth: u32::from_be_bytes([a, b, c, d]) }
+    }
+
+    /// The child with this number, below the number of [children](Tree::children).
+    pub fn child(&self, index: u32) -> Self {
         Self { state: hash(&self.state, index), depth: self.depth + 1 }
     }
 
@@ -75,12 +92,14 @@ fn hash(state: &[u8; 20], number: u32) -> [u8; 20] {
 }
 
 impl Tree {
-    pub(crate) fn root(&self) -> Node {
+    /// The node at level 0.
+    pub fn root(&self) -> Node {
         let seed = Sha1::new().chain_update([0; 16]).chain_update(self.seed.to_be_bytes());
         Node { state: seed.finalize().into(), depth: 0 }
     }
 
-    pub(crate) fn children(&self, node: &Node) -> u32 {
+    /// How many children `node` has.
+    pub fn children(&self, node: &Node) -> u32 {
         match self.kind {
             Kind::Binomial { root, .. } if node.depth == 0 => root,
             Kind::Binomial { chance, children, .. } => {
@@ -138,6 +157,14 @@ mod tests {
             state = hash(&state, number);
             assert_eq!(state, plain);
         }
+    }
+
+    #[test]
+    fn a_node_is_its_bytes() {
+        let node = Tree { kind: Kind::Geometric { branching: 4.0, levels: 9 }, seed: 3 }.root();
+        let node = node.child(2).child(1);
+        let same = Node::from_bytes(&node.to_bytes());
+        assert_eq!((same.state, same.depth), (node.state, 2));
     }
 
     #[test]

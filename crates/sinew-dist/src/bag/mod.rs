@@ -1,0 +1,180 @@
+//! A bag of units over all ranks: running a unit may add more; idle ranks steal from others.
+//!
+//! Units have no order. Each rank keeps its units in a list and runs them in batches, with all
+//! workers of its pool; between two batches it reads its messages. Whom an idle rank asks, what it
+//! is given, and when all are done is decided in `sinew_policy::lifelines`.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `batch` | a batch of units in the pool |
+//! | `message` | messages between ranks |
+//! | `member` | one rank's part: batches, questions, gifts, waves |
+
+mod batch;
+mod member;
+mod message;
+#[cfg(all(test, shuttle))]
+mod shuttle;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use bytemuck::Pod;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+pub use sinew_policy::lifelines::Settings;
+
+use crate::World;
+use crate::wire::{Plain, Serde, Way};
+use batch::Batches;
+use member::Member;
+
+/// Units that running one adds.
+#[derive(Debug)]
+pub struct Out<'u, U>(&'u mut Vec<U>);
+
+impl<U> Out<'_, U> {
+    /// Adds a unit.
+    pub fn push(&mut self, unit: U) {
+        self.0.push(unit);
+    }
+}
+
+impl<U> Extend<U> for Out<'_, U> {
+    fn extend<I: IntoIterator<Item = U>>(&mut self, units: I) {
+        self.0.extend(units);
+    }
+}
+
+/// What a rank did for a bag. The sums over all ranks of `given` and `taken`, and of `sent` and
+/// `received`, are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BagCounts {
+    /// Units run.
+    pub run: u64,
+    /// Batches.
+    pub batches: u64,
+    /// Questions to ranks chosen at random.
+    pub random_questions: u64,
+    /// Questions to lifelines.
+    pub lifeline_questions: u64,
+    /// Questions that were refused.
+    pub refused: u64,
+    /// Messages with units that answered a question, and pushes.
+    pub given: u64,
+    /// The pushes among them.
+    pub pushed: u64,
+    /// Messages with units that came.
+    pub taken: u64,
+    /// Units that left this rank.
+    pub units_given: u64,
+    /// Units that came.
+    pub units_taken: u64,
+    /// Waves that looked for the end.
+    pub waves: u64,
+    /// All messages sent for the bag.
+    pub sent: u64,
+    /// All messages received for the bag.
+    pub received: u64,
+}
+
+impl World {
+    /// Begins a bag. Rank `r` starts with its own `units`; most programs give them to rank 0 alone.
+    ///
+    /// Units travel by serde; see [`Bag::plain`].
+    ///
+    /// ```
+    /// use sinew_dist::World;
+    ///
+    /// // The nodes of a binary tree with ten levels.
+    /// let world: World = sinew_dist::init()?;
+    /// let roots = if world.rank() == 0 { vec![10_u32] } else { vec![] };
+    /// let nodes = world.bag(roots).run(
+    ///     |level, out, nodes: &mut u64| {
+    ///         *nodes += 1;
+    ///         if level > 1 {
+    ///             out.extend([level - 1; 2]);
+    ///         }
+    ///     },
+    ///     |a, b| a + b,
+    /// );
+    /// assert_eq!(nodes, 1023);
+    /// # Ok::<(), sinew_dist::InitError>(())
+    /// ```
+    pub fn bag<U>(&self, units: impl IntoIterator<Item = U>) -> Bag<'_, U>
+    where
+        U: Serialize + DeserializeOwned + Send,
+    {
+        let units = units.into_iter().collect();
+        Bag { world: self, units, settings: Settings::default(), way: PhantomData }
+    }
+
+    /// Begins a bag whose units are plain data and travel as their bytes.
+    pub fn plain_bag<U: Pod + Send>(
+        &self,
+        units: impl IntoIterator<Item = U>,
+    ) -> Bag<'_, U, Plain> {
+        let units = units.into_iter().collect();
+        Bag { world: self, units, settings: Settings::default(), way: PhantomData }
+    }
+}
+
+/// A bag before its last call. `W` is the way in which units travel.
+#[must_use = "nothing runs until `run`"]
+pub struct Bag<'w, U, W = Serde> {
+    world: &'w World,
+    units: Vec<U>,
+    settings: Settings,
+    way: PhantomData<W>,
+}
+
+impl<U, W> fmt::Debug for Bag<'_, U, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = self.units.len();
+        f.debug_struct("Bag").field("units", &units).field("settings", &self.settings).finish()
+    }
+}
+
+impl<U: Send, W: Way<U>> Bag<'_, U, W> {
+    /// How many ranks an idle one asks, and which. All ranks must give the same.
+    pub fn steal_by(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Runs all units, those that units add included. `unit` gets a unit, the place for units that
+    /// it adds, and an accumulator; `merge` combines accumulators of workers and ranks, in any
+    /// order. Returns the result on all ranks.
+    ///
+    /// # Panics
+    ///
+    /// As `unit` does. That ends the job.
+    ///
+    /// # Cost
+    ///
+    /// A rank with units looks at its messages about every millisecond, or after some units if they
+    /// take longer. An idle one sends a bounded number of messages.
+    pub fn run<A, F, M>(self, unit: F, merge: M) -> A
+    where
+        A: Default + Send + Serialize + DeserializeOwned,
+        F: Fn(U, &mut Out<'_, U>, &mut A) + Sync,
+        M: Fn(A, A) -> A,
+    {
+        self.run_counted(unit, merge).0
+    }
+
+    /// As [`run`](Self::run). Also returns what each rank did.
+    pub fn run_counted<A, F, M>(self, unit: F, merge: M) -> (A, Vec<BagCounts>)
+    where
+        A: Default + Send + Serialize + DeserializeOwned,
+        F: Fn(U, &mut Out<'_, U>, &mut A) + Sync,
+        M: Fn(A, A) -> A,
+    {
+        let world = self.world;
+        let mut batches = Batches::new(world.pool(), &unit, &merge);
+        let member = Member::<U, W>::new(world, self.units, self.settings);
+        let counts = member.run(|units| batches.run(units));
+        let sum = world.all_reduce(batches.finish(), merge);
+        (sum, world.all_gather(&counts))
+    }
+}

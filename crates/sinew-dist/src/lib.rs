@@ -1,0 +1,54 @@
+#![forbid(unsafe_code)]
+//! Skeletons over ranks: processes on one machine or many, which MPI starts and connects.
+//!
+//! A program that uses this crate is started once a rank (SPMD): all ranks run the same `main` and
+//! make the same calls of [`World`] in the same order. Closures never travel; data does.
+//!
+//! ```
+//! let world = sinew_dist::init()?;
+//! let sum = world.all_reduce(world.rank() + 1, |a, b| a + b);
+//! assert_eq!(sum, (1..=world.size()).sum());
+//! # Ok::<(), sinew_dist::InitError>(())
+//! ```
+//!
+//! `cargo run` runs this as a world of one. Built with the feature `mpi`, `mpirun -n 4 PROGRAM`
+//! runs it on four ranks. Each rank has a pool with all that a pool can do ([`World::pool`]).
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`World`] | all ranks: broadcast, gather, reduction, barrier |
+//! | [`bag`] | units that add units, stolen between ranks ([`World::bag`]) |
+//! | [`Dist`] | arrays in blocks: map, reduction, scan, redistribution ([`World::block`]) |
+//! | [`Grid`] | grids whose halos travel while the rest is swept ([`World::grid`]) |
+//! | [`wire`] | values as bytes: plain data, or serde |
+//! | [`link`] | the network as a trait |
+//! | [`threads`] | ranks as threads of one process, for tests |
+//! | `mpi` | the network of MPI; with the feature `mpi` |
+//!
+//! # When a rank fails
+//!
+//! The job ends. A panic that leaves the thread of a [`World`] ends all ranks: over MPI one line
+//! names the rank and the panic, and the status is not 0. A rank that ends while another needs it
+//! ends the job as well.
+//!
+//! # Not handled
+//!
+//! See `docs/distributed.md` for what does not exist yet.
+
+mod array;
+pub mod bag;
+mod grid;
+mod init;
+pub mod link;
+#[cfg(feature = "mpi")]
+pub mod mpi;
+pub mod threads;
+mod tree;
+pub mod wire;
+mod world;
+
+pub use array::{Block, Dist};
+pub use grid::{Grid, Shape};
+pub use init::{InitError, init};
+pub use link::Rank;
+pub use world::{Traffic, World};

@@ -1,0 +1,313 @@
+//! Ranks that are threads of one process: a test double of a network, not a product.
+//!
+//! Tests run here without an MPI library, with messages that are delayed and reordered as MPI
+//! allows it. Each rank has a pool of its own. A panic on one rank ends all others: their next use
+//! of the network panics.
+//!
+//! # Invariants
+//!
+//! - N1: of two messages with the same sender, receiver and tag the first one sent arrives first.
+//! - N2: a delayed message arrives after a bounded number of polls of its receiver.
+//!
+//! # Not handled
+//!
+//! Lost ranks other than by a panic, and anything about time.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sinew_sync::lock::{Condvar, Mutex};
+
+use crate::World;
+use crate::link::{Link, Message, Rank, Tag};
+
+/// The number of polls by which a message is delayed at most.
+const LONGEST_DELAY: u64 = 12;
+
+/// Ranks as threads of this process.
+///
+/// ```
+/// use sinew_dist::threads::Ranks;
+///
+/// let sums = Ranks::new(3).run(|world| world.all_reduce(world.rank(), |a, b| a + b))?;
+/// assert_eq!(sums, [3, 3, 3]);
+/// # Ok::<(), sinew_dist::threads::Lost>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Ranks {
+    ranks: u32,
+    delays: Option<u64>,
+    workers: usize,
+}
+
+/// The rank that has failed first, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// The rank.
+    pub rank: Rank,
+    /// The message of its panic.
+    pub why: String,
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}: {}", self.rank, self.why)
+    }
+}
+
+impl std::error::Error for Lost {}
+
+impl Ranks {
+    /// So many ranks, without delays, each with a pool of one worker.
+    ///
+    /// # Panics
+    ///
+    /// If `ranks` is 0.
+    #[track_caller]
+    pub fn new(ranks: u32) -> Self {
+        assert!(ranks > 0, "a job has at least one rank");
+        Self { ranks, delays: None, workers: 1 }
+    }
+
+    /// Delays and reorders messages. The same seed gives the same delays, if ranks poll at the same
+    /// times.
+    #[must_use]
+    pub fn delays(mut self, seed: u64) -> Self {
+        self.delays = Some(seed);
+        self
+    }
+
+    /// The number of workers of each rank's pool.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Runs `program` once a rank, and returns what the ranks return, in their order.
+    ///
+    /// # Errors
+    ///
+    /// A rank has panicked, or aborted the job.
+    pub fn run<R, F>(&self, program: F) -> Result<Vec<R>, Lost>
+    where
+        R: Send,
+        F: Fn(&World) -> R + Sync,
+    {
+        let links = links(self.ranks, self.delays);
+        let network = Arc::clone(&links[0].network);
+        let results: Vec<Option<R>> = std::thread::scope(|scope| {
+            let one = |link: Threads| scope.spawn(|| run_rank(link, self.workers, &program));
+            let ranks: Vec<_> = links.into_iter().map(one).collect();
+            ranks.into_iter().map(|rank| rank.join().ok().flatten()).collect()
+        });
+        match network.ended.lock().take() {
+            Some(lost) => Err(lost),
+            None => Ok(results.into_iter().flatten().collect()),
+        }
+    }
+}
+
+fn run_rank<R>(link: Threads, workers: usize, program: &impl Fn(&World) -> R) -> Option<R> {
+    let (rank, network) = (link.rank, Arc::clone(&link.network));
+    let run = || {
+        let pool = sinew::Pool::builder().threads(workers).build();
+        let pool = pool.unwrap_or_else(|error| panic!("no pool: {error}"));
+        let world = World::over(Box::new(link)).with_pool(pool);
+        program(&world)
+    };
+    catch_unwind(AssertUnwindSafe(run))
+        .map_err(|payload| network.end(rank, text_of(&*payload)))
+        .ok()
+}
+
+/// The message of a panic.
+pub(crate) fn text_of(payload: &(dyn std::any::Any + Send)) -> &str {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text")
+}
+
+/// The ends of a network of `size` ranks, whose messages are delayed if there is a seed.
+pub fn links(size: u32, delays: Option<u64>) -> Vec<Threads> {
+    let inboxes = (0..size).map(|_| Inbox::default()).collect();
+    let network = Arc::new(Network { inboxes, ended: Mutex::new(None) });
+    let link = |rank| Threads {
+        rank,
+        network: Arc::clone(&network),
+        random: delays.map(|seed| fastrand::Rng::with_seed(seed ^ u64::from(rank) << 32)),
+        polls: 0,
+    };
+    (0..size).map(link).collect()
+}
+
+/// The messages for one rank, in the order in which they were sent.
+#[derive(Debug, Default)]
+struct Inbox {
+    messages: Mutex<Vec<Delayed>>,
+    arrived: Condvar,
+}
+
+/// A message, and the poll of its receiver from which on it can arrive, once the receiver has drawn
+/// that.
+#[derive(Debug)]
+struct Delayed {
+    message: Message,
+    due: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Network {
+    inboxes: Vec<Inbox>,
+    ended: Mutex<Option<Lost>>,
+}
+
+impl Network {
+    /// Ends the job. The first reason stays.
+    fn end(&self, rank: Rank, why: &str) {
+        self.ended.lock().get_or_insert_with(|| Lost { rank, why: why.to_owned() });
+        for inbox in &self.inboxes {
+            // A rank that looks under the lock sees the end, or is woken.
+            drop(inbox.messages.lock());
+            inbox.arrived.notify_all();
+        }
+    }
+}
+
+/// A rank's end of the network within a process.
+#[derive(Debug)]
+pub struct Threads {
+    rank: Rank,
+    network: Arc<Network>,
+    random: Option<fastrand::Rng>,
+    polls: u64,
+}
+
+impl Threads {
+    fn inbox(&self) -> &Inbox {
+        &self.network.inboxes[self.rank as usize]
+    }
+
+    fn has_ended(&self) -> bool {
+        self.network.ended.lock().is_some()
+    }
+
+    /// Which of the messages arrives next, if one does.
+    fn choose(&mut self, messages: &mut [Delayed]) -> Option<usize> {
+        let Some(random) = &mut self.random else {
+            return (!messages.is_empty()).then_some(0);
+        };
+        self.polls += 1;
+        let mut due = Vec::new();
+        for at in 0..messages.len() {
+            let (before, rest) = messages.split_at_mut(at);
+            let (message, now) = (&mut rest[0], self.polls);
+            let until = *message.due.get_or_insert_with(|| now + random.u64(..LONGEST_DELAY));
+            let first = |other: &Delayed| {
+                (other.message.from, other.message.tag)
+                    == (message.message.from, message.message.tag)
+            };
+            // N1.
+            if until <= now && !before.iter().any(first) {
+                due.push(at);
+            }
+        }
+        random.choice(due)
+    }
+}
+
+impl Link for Threads {
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.network.inboxes.len() as u32
+    }
+
+    fn send(&mut self, to: Rank, tag: Tag, bytes: Vec<u8>) {
+        let message = Message { from: self.rank, tag, bytes };
+        let inbox = &self.network.inboxes[to as usize];
+        inbox.messages.lock().push(Delayed { message, due: None });
+        inbox.arrived.notify_all();
+    }
+
+    fn poll(&mut self) -> Option<Message> {
+        if self.has_ended() {
+            panic!("another rank has ended the job");
+        }
+        let network = Arc::clone(&self.network);
+        let mut messages = network.inboxes[self.rank as usize].messages.lock();
+        let next = self.choose(&mut messages)?;
+        Some(messages.remove(next).message)
+    }
+
+    fn wait(&mut self, most: Duration) {
+        let messages = self.inbox().messages.lock();
+        if messages.is_empty() && !self.has_ended() {
+            // A model has no time, so it finds ranks that wait for nothing.
+            #[cfg(shuttle)]
+            drop((self.inbox().arrived.wait(messages), most));
+            #[cfg(not(shuttle))]
+            drop(self.inbox().arrived.wait_for(messages, most.as_nanos() as u64));
+        }
+    }
+
+    fn abort(&mut self, why: &str) -> ! {
+        self.network.end(self.rank, why);
+        panic!("{why}");
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    /// Everything that rank 1 receives, as pairs of tag and first byte.
+    fn received(seed: u64) -> Vec<(Tag, u8)> {
+        let mut links = links(2, Some(seed));
+        for number in 0..40 {
+            links[0].send(1, Tag::from(number % 3), vec![number]);
+        }
+        let mut received = Vec::new();
+        while received.len() < 40 {
+            received.extend(links[1].poll().map(|message| (message.tag, message.bytes[0])));
+        }
+        received
+    }
+
+    /// Catches: delays that let a message overtake an earlier one of the same kind.
+    #[test]
+    fn messages_of_one_tag_keep_their_order_and_others_do_not() {
+        for seed in 0..50 {
+            let received = received(seed);
+            for tag in 0..3 {
+                let of_tag = received.iter().filter(|(other, _)| *other == tag);
+                assert!(of_tag.map(|(_, number)| number).is_sorted());
+            }
+            assert!(!received.iter().map(|(_, number)| number).is_sorted());
+        }
+    }
+
+    #[test]
+    fn a_panic_on_one_rank_ends_the_others_and_is_named() {
+        let lost = Ranks::new(4).run(|world| {
+            if world.rank() == 2 {
+                panic!("no more paper");
+            }
+            world.barrier();
+        });
+        assert_eq!(lost.unwrap_err().to_string(), "rank 2: no more paper");
+    }
+
+    #[test]
+    fn a_rank_that_leaves_early_ends_the_job() {
+        let lost = Ranks::new(3).run(|world| {
+            if world.rank() != 1 {
+                world.barrier();
+            }
+        });
+        assert!(lost.unwrap_err().why.contains("rank 1 has ended"));
+    }
+}

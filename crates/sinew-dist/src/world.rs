@@ -1,0 +1,364 @@
+//! All ranks of a job, as one of them sees them; calls in which all of them take part.
+//!
+//! Every rank makes the same calls in the same order. Each call has a number, which is a part of
+//! its messages' tags, so a rank that is ahead does not disturb the others. Messages for a later
+//! call are kept.
+//!
+//! Values go up and down the tree in which rank r is above ranks 2r + 1 and 2r + 2.
+//!
+//! # Invariants
+//!
+//! - W1: a message is received by the call with its number and purpose, or kept for it.
+//! - W2: a rank that leaves says so with the number of calls that it has made. One that still needs
+//!   it ends the job rather than waiting forever.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sinew::Pool;
+use sinew_policy::lifelines::{children, parent};
+
+use crate::link::{Link, Message, Rank, Tag};
+use crate::wire;
+
+/// Call numbers in tags wrap here. Messages of one sender and tag keep their order, so a rank may be
+/// further ahead.
+const CALLS: u64 = 1 << 12;
+
+/// A rank that waits for so long says what it waits for.
+const LONG: Duration = Duration::from_secs(20);
+
+/// The longest time between two looks at the network.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a message is for, within a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// From a rank to the one above it.
+    Up,
+    /// From a rank to those below it.
+    Down,
+    /// A bag's units and questions.
+    Bag,
+    /// Parts of an array that move.
+    Move,
+    /// Rows for the rank before in a grid.
+    HaloBefore,
+    /// Rows for the rank after.
+    HaloAfter,
+    /// The sender makes no more calls.
+    Leave,
+}
+
+impl Purpose {
+    fn tag(self, call: u64) -> Tag {
+        (call % CALLS) as Tag * 8 + self as Tag
+    }
+}
+
+const LEAVE: Tag = Purpose::Leave as Tag;
+
+/// Messages of a rank since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize)]
+pub struct Traffic {
+    /// Messages sent.
+    pub sent: u64,
+    /// Messages received by a call.
+    pub received: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+}
+
+/// All ranks of a job. It stays on the thread that made it.
+pub struct World {
+    inner: RefCell<Inner>,
+    calls: Cell<u64>,
+    pool: OnceCell<Pool>,
+}
+
+struct Inner {
+    link: Box<dyn Link>,
+    kept: VecDeque<Message>,
+    /// For each rank that has left the number of calls that it has made.
+    left: Vec<Option<u64>>,
+    traffic: Traffic,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rank, size) = (self.rank(), self.size());
+        f.debug_struct("World").field("rank", &rank).field("size", &size).finish_non_exhaustive()
+    }
+}
+
+/// One call in which all ranks take part.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'w> {
+    pub(crate) world: &'w World,
+    number: u64,
+    name: &'static str,
+}
+
+impl World {
+    /// A world over any network.
+    pub fn over(link: Box<dyn Link>) -> Self {
+        let left = vec![None; link.size() as usize];
+        let traffic = Traffic::default();
+        let inner = RefCell::new(Inner { link, kept: VecDeque::new(), left, traffic });
+        Self { inner, calls: Cell::new(0), pool: OnceCell::new() }
+    }
+
+    /// Sets the pool that runs this rank's part of every call; by default it is the global one.
+    #[must_use]
+    pub fn with_pool(mut self, pool: Pool) -> Self {
+        self.pool = OnceCell::from(pool);
+        self
+    }
+
+    /// The pool of this rank.
+    pub fn pool(&self) -> &Pool {
+        self.pool.get().unwrap_or_else(|| sinew::global_pool())
+    }
+
+    /// The number of this rank, below [`size`](Self::size).
+    pub fn rank(&self) -> Rank {
+        self.inner.borrow().link.rank()
+    }
+
+    /// The number of ranks.
+    pub fn size(&self) -> u32 {
+        self.inner.borrow().link.size()
+    }
+
+    /// The messages of this rank until now.
+    pub fn traffic(&self) -> Traffic {
+        self.inner.borrow().traffic
+    }
+
+    /// Ends the job on all ranks, because of `why`.
+    ///
+    /// Over MPI the process ends with status 1. Within a process the thread panics.
+    pub fn abort(&self, why: &str) -> ! {
+        self.inner.borrow_mut().link.abort(why)
+    }
+
+    /// Returns when all ranks have called it.
+    ///
+    /// # Cost
+    ///
+    /// Two messages a rank.
+    pub fn barrier(&self) {
+        self.all_reduce((), |(), ()| ());
+    }
+
+    /// The value of rank 0, on all ranks. Other ranks' values are dropped.
+    pub fn broadcast<T: Serialize + DeserializeOwned>(&self, value: T) -> T {
+        let call = self.call("broadcast");
+        let bytes = call.down(|| wire::pack(&value));
+        call.unpack(&bytes)
+    }
+
+    /// The values of all ranks, in their order, on all ranks.
+    ///
+    /// # Cost
+    ///
+    /// Two messages a rank; near rank 0 of the size of all values together.
+    pub fn all_gather<T: Serialize + DeserializeOwned>(&self, value: &T) -> Vec<T> {
+        let call = self.call("all_gather");
+        let mut values = vec![(self.rank(), wire::pack(value))];
+        for bytes in call.from_below() {
+            values.extend(call.unpack::<Vec<(Rank, Vec<u8>)>>(&bytes));
+        }
+        values.sort_unstable_by_key(|(rank, _)| *rank);
+        call.send_up(|| wire::pack(&values));
+        let bytes = call.down(|| wire::pack(&values));
+        let all: Vec<(Rank, Vec<u8>)> = call.unpack(&bytes);
+        all.iter().map(|(_, bytes)| call.unpack(bytes)).collect()
+    }
+
+    /// The values of all ranks reduced by `op`, on all ranks.
+    ///
+    /// Values are combined along the tree: the same for one number of ranks, but another order for
+    /// another number. Arrays have [a reduction](crate::Dist::reduce) that has the same bits at any
+    /// number.
+    ///
+    /// # Cost
+    ///
+    /// Two messages a rank.
+    pub fn all_reduce<T>(&self, value: T, op: impl Fn(T, T) -> T) -> T
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        let call = self.call("all_reduce");
+        let below = call.from_below().into_iter().map(|bytes| call.unpack(&bytes));
+        let sum = below.fold(value, op);
+        call.send_up(|| wire::pack(&sum));
+        let bytes = call.down(|| wire::pack(&sum));
+        call.unpack(&bytes)
+    }
+
+    /// Begins the next call.
+    pub(crate) fn call(&self, name: &'static str) -> Call<'_> {
+        let number = self.calls.get();
+        self.calls.set(number + 1);
+        Call { world: self, number, name }
+    }
+}
+
+impl Call<'_> {
+    pub(crate) fn send(&self, to: Rank, purpose: Purpose, bytes: Vec<u8>) {
+        let mut inner = self.world.inner.borrow_mut();
+        inner.traffic.sent += 1;
+        inner.traffic.bytes += bytes.len() as u64;
+        inner.link.send(to, purpose.tag(self.number), bytes);
+    }
+
+    /// A message for this purpose that has arrived, from any rank or from one.
+    pub(crate) fn poll(&self, from: Option<Rank>, purpose: Purpose) -> Option<Message> {
+        let mut inner = self.world.inner.borrow_mut();
+        let tag = purpose.tag(self.number);
+        let wanted =
+            |message: &Message| message.tag == tag && from.is_none_or(|rank| rank == message.from);
+        let kept = inner.kept.iter().position(wanted);
+        let found = match kept {
+            Some(at) => inner.kept.remove(at),
+            None => inner.poll_for(wanted),
+        };
+        inner.traffic.received += u64::from(found.is_some());
+        if found.is_none() {
+            inner.check_left(self);
+        }
+        found
+    }
+
+    /// Waits until a message may have arrived. `since` is when the rank began to wait.
+    pub(crate) fn wait(&self, since: &mut Since) {
+        if since.is_long() {
+            let (rank, size) = (self.world.rank(), self.world.size());
+            let (name, number, traffic) = (self.name, self.number, self.world.traffic());
+            eprintln!(
+                "sinew-dist: rank {rank} of {size} still waits in `{name}`, its call {number}: \
+                 {traffic:?}"
+            );
+        }
+        self.world.inner.borrow_mut().link.wait(LOOK);
+    }
+
+    pub(crate) fn receive(&self, from: Rank, purpose: Purpose) -> Vec<u8> {
+        let mut since = Since::now();
+        loop {
+            if let Some(message) = self.poll(Some(from), purpose) {
+                return message.bytes;
+            }
+            self.wait(&mut since);
+        }
+    }
+
+    /// The values of the ranks below, in their order.
+    pub(crate) fn from_below(&self) -> Vec<Vec<u8>> {
+        let below = children(self.world.rank(), self.world.size());
+        below.map(|child| self.receive(child, Purpose::Up)).collect()
+    }
+
+    /// Sends to the rank above, if there is one.
+    pub(crate) fn send_up(&self, bytes: impl FnOnce() -> Vec<u8>) {
+        if let Some(above) = parent(self.world.rank()) {
+            self.send(above, Purpose::Up, bytes());
+        }
+    }
+
+    /// What rank 0 has, on all ranks.
+    pub(crate) fn down(&self, bytes: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
+        let bytes = match parent(self.world.rank()) {
+            Some(above) => self.receive(above, Purpose::Down),
+            None => bytes(),
+        };
+        for child in children(self.world.rank(), self.world.size()) {
+            self.send(child, Purpose::Down, bytes.clone());
+        }
+        bytes
+    }
+
+    pub(crate) fn unpack<T: DeserializeOwned>(&self, bytes: &[u8]) -> T {
+        wire::unpack(bytes).unwrap_or_else(|| self.refuse())
+    }
+
+    /// Ends the job: the ranks do not run the same program.
+    pub(crate) fn refuse(&self) -> ! {
+        let name = self.name;
+        self.world.abort(&format!("`{name}` received what is no value of its type"))
+    }
+}
+
+/// When a rank began to wait.
+#[derive(Debug)]
+pub(crate) struct Since(Instant);
+
+impl Since {
+    pub(crate) fn now() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Whether [`LONG`] has passed; then the time begins again.
+    fn is_long(&mut self) -> bool {
+        let long = self.0.elapsed() > LONG;
+        if long {
+            self.0 = Instant::now();
+        }
+        long
+    }
+}
+
+impl Inner {
+    /// The next message that is `wanted`; keeps others.
+    fn poll_for(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
+        while let Some(message) = self.link.poll() {
+            if message.tag == LEAVE {
+                self.left[message.from as usize] = Some(wire::unpack(&message.bytes).unwrap_or(0));
+            } else if wanted(&message) {
+                return Some(message);
+            } else {
+                self.kept.push_back(message);
+            }
+        }
+        None
+    }
+
+    /// Ends the job if a rank has left that does not take part in `call` (W2).
+    fn check_left(&mut self, call: &Call<'_>) {
+        let missing = |calls: &Option<u64>| calls.is_some_and(|calls| calls <= call.number);
+        if let Some(rank) = self.left.iter().position(missing) {
+            let name = call.name;
+            self.link.abort(&format!("rank {rank} has ended, and does not take part in `{name}`"));
+        }
+    }
+
+    /// Tells all other ranks, and waits until they have left as well.
+    fn leave(&mut self, calls: u64) {
+        let (own, size) = (self.link.rank(), self.link.size());
+        for rank in (0..size).filter(|rank| *rank != own) {
+            self.link.send(rank, LEAVE, wire::pack(&calls));
+        }
+        self.left[own as usize] = Some(calls);
+        while self.left.contains(&None) {
+            self.poll_for(|_| false);
+            if self.left.contains(&None) {
+                self.link.wait(LOOK);
+            }
+        }
+    }
+}
+
+impl Drop for World {
+    /// Waits for the other ranks, unless the thread panics: then the network ends the job.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let calls = self.calls.get();
+            self.inner.get_mut().leave(calls);
+        }
+    }
+}
