@@ -207,8 +207,8 @@ fn describe(room: *mut c_char, size: u32) -> i32 {
 
 /// The exported names. The ordinary build does not export them.
 #[cfg_attr(not(sinew_preloaded), allow(dead_code, reason = "exported by the shared library alone"))]
+#[allow(non_snake_case, reason = "the names are the interface's")]
 pub(super) mod exported {
-    #![allow(non_snake_case, reason = "the names are the interface's")]
     use super::*;
 
     /// Exports functions under their own names.

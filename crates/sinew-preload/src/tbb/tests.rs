@@ -264,8 +264,14 @@ fn a_release_waits_for_a_call_on_another_thread() {
         }));
         page.set_threads(4);
         begun.1.recv().unwrap();
-        let release =
-            std::thread::spawn(move || (tcmReleasePermit(permit), HAS_ENDED.load(SeqCst)));
+        let (tell, told) = std::sync::mpsc::channel();
+        let release = std::thread::spawn(move || {
+            tell.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+            (tcmReleasePermit(permit), HAS_ENDED.load(SeqCst))
+        });
+        let state = std::path::Path::new("/proc").join(told.recv().unwrap()).join("stat");
+        let sleeps = || std::fs::read_to_string(&state).is_ok_and(|stat| stat.contains(") S "));
+        until("the release waits", || sleeps() || release.is_finished());
         MAY_END.store(true, SeqCst);
         assert_eq!(release.join().unwrap(), (0, true));
     });
@@ -295,7 +301,7 @@ fn threads_that_request_while_the_share_changes_know_their_workers_in_the_end() 
             permit
         };
         std::thread::scope(|scope| {
-            for index in 0..READ.len() {
+            for (index, place) in READ.iter().enumerate() {
                 scope.spawn(move || {
                     for round in 0..300 {
                         let permit = ask(index, 0, 7);
@@ -304,7 +310,7 @@ fn threads_that_request_while_the_share_changes_know_their_workers_in_the_end() 
                         tcmDeactivatePermit(permit);
                         assert_eq!(tcmReleasePermit(permit), 0);
                     }
-                    READ[index].0.store(ask(index, 0, 7), SeqCst);
+                    place.0.store(ask(index, 0, 7), SeqCst);
                 });
             }
             for round in 0..2000 {

@@ -118,7 +118,7 @@ impl Setup {
         }
         command.env_remove("OMP_NUM_THREADS").env("SINEW_TABLE_DIR", table);
         if mode == Mode::Serial {
-            command.env("OMP_NUM_THREADS", "1").env("SINEW_THREADS", "1");
+            command.env("OMP_NUM_THREADS", "1");
         }
         // Sinew's program begins when its input ends.
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -196,9 +196,11 @@ impl Setup {
         let mut ratios = vec![Vec::new(); cases.len()];
         for _ in 0..self.scale.pick(5, 1) {
             let mut serial = Vec::new();
-            for kind in [Tbb, OpenMp, Sinew] {
+            for kind in [Tbb, OpenMp] {
                 serial.push((kind, self.alone(kind, Mode::Serial)?));
             }
+            // Sinew's program has no form for one thread.
+            serial.push((Sinew, self.alone(Sinew, Mode::Plain)? * self.cores));
             for (((kinds, staggered), mode), ratios) in cases.iter().zip(&mut ratios) {
                 ratios.push(self.together(kinds, *staggered, *mode, &serial)?);
             }
