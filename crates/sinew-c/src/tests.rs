@@ -4,7 +4,6 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::mem::offset_of;
 use std::ptr::{null, null_mut};
 
-use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use crate::callback::RangeFn;
@@ -179,30 +178,4 @@ fn a_loop_visits_each_index_once_with_numbers_below_its_threads() {
     }
     let right = |mark: AtomicUsize| [1, 1001].contains(&mark.into_inner());
     assert!(marks.into_iter().all(right));
-}
-
-// SAFETY: it has no context.
-unsafe extern "C-unwind" fn nest(
-    _context: *mut c_void,
-    begin: usize,
-    end: usize,
-    _worker: c_uint,
-) -> c_int {
-    let marks: [AtomicUsize; 100] = std::array::from_fn(|_| AtomicUsize::new(0));
-    let context = (&raw const marks).cast_mut().cast();
-    // SAFETY: as the header demands.
-    (begin..end).map(|_| unsafe { sinew_for(null_mut(), 100, null(), context, mark) }).sum()
-}
-
-/// Catches: a number for which a thread waits that holds it itself, farther up on its stack. Blocks
-/// of a recursive schedule may be nested there in any number.
-#[test]
-fn loops_have_numbers_in_a_pool_whose_schedule_is_recursive() {
-    let control = sinew_core::global_pool().control();
-    control.set_schedule(Schedule::Simple { grain: 1 });
-    for _ in 0..20 {
-        // SAFETY: as the header demands.
-        assert_eq!(unsafe { sinew_for(null_mut(), 200, null(), null_mut(), nest) }, 0);
-    }
-    control.set_schedule(None);
 }
