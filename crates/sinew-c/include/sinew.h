@@ -3,8 +3,9 @@
  * Every function returns a status, may be called from any thread at any time, also inside of
  * callbacks, and needs no set-up. Programs link with -lsinew; docs/c.md is a guide.
  *
- * Pools. A pool is a set of workers: threads of the library, and the calling thread. A null
- * pointer stands for the pool of the process, which is made at its first use from the environment
+ * Pools. A pool is a set of workers: threads of the library, and one calling thread. If several
+ * threads call at the same time, workers of the library run the calls of the others. A null pointer
+ * stands for the pool of the process, which is made at its first use from the environment
  * (SINEW_THREADS and others). All code of the process that uses this library shares it.
  *
  * Callbacks. A callback gets its context first. It may run on any thread of the pool, and several
