@@ -184,7 +184,7 @@ impl<'w, T: Send + Sync> Dist<'w, T> {
         }
         let starts = &starts[self.parts.blocks_of(self.world.rank())];
         let blocks: Vec<(&[T], &Option<T>)> = self.blocks().zip(starts).collect();
-        let one = |(block, start): &(&[T], &Option<T>)| scan_block(block, (*start).clone(), &op);
+        let one = |(block, start): &(&[T], &Option<T>)| scan_block(block, start.as_ref(), &op);
         let parts: Vec<Vec<T>> = self.world.pool().run(|_| sinew::over(&blocks).map(one).collect());
         let own = parts.into_iter().flatten().collect();
         Self { world: self.world, parts: self.parts.clone(), own }
@@ -266,7 +266,7 @@ impl<'w, T: Send + Sync> Dist<'w, T> {
     }
 }
 
-fn scan_block<T: Clone>(block: &[T], start: Option<T>, op: &impl Fn(T, T) -> T) -> Vec<T> {
+fn scan_block<T: Clone>(block: &[T], start: Option<&T>, op: &impl Fn(T, T) -> T) -> Vec<T> {
     let mut within: Option<T> = None;
     let next = |item: &T| {
         let sum = match within.take() {
@@ -274,7 +274,7 @@ fn scan_block<T: Clone>(block: &[T], start: Option<T>, op: &impl Fn(T, T) -> T) 
             None => item.clone(),
         };
         within = Some(sum.clone());
-        start.clone().map_or_else(|| sum.clone(), |start| op(start, sum.clone()))
+        start.cloned().map_or_else(|| sum.clone(), |start| op(start, sum.clone()))
     };
     block.iter().map(next).collect()
 }

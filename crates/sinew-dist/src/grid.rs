@@ -46,7 +46,7 @@ pub struct Shape<'w, const N: usize> {
 /// let world = sinew_dist::init()?;
 /// let mut plate = world.grid([20, 30]).init(|[row, _]| if row == 0 { 100.0 } else { 0.0 });
 /// plate.edges([Edge::Keep; 2]);
-/// plate.sweeps(10, |t| 0.25 * (t[[-1, 0]] + t[[1, 0]] + t[[0, -1]] + t[[0, 1]]));
+/// plate.sweeps::<1, _>(10, |t| 0.25 * (t[[-1, 0]] + t[[1, 0]] + t[[0, -1]] + t[[0, 1]]));
 /// assert!(plate.gather()[30 + 1] > 0.0);
 /// # Ok::<(), sinew_dist::InitError>(())
 /// ```
@@ -160,7 +160,8 @@ where
     }
 
     /// Sweeps the grid so many times with `f`, which gets the neighbourhood of an element, with
-    /// `R` steps along each dimension: `around[[-1, 0]]` is the element above.
+    /// `R` steps along each dimension: `around[[-1, 0]]` is the element above. `R` is named as in
+    /// `sweeps::<1, _>`, or by the type of the closure's argument.
     ///
     /// # Panics
     ///

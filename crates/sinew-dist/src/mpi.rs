@@ -93,7 +93,7 @@ impl Mpi {
         let filled = Arc::clone(&inbox);
         let thread = std::thread::Builder::new()
             .name("sinew-mpi".to_owned())
-            .spawn(move || serve(&ready, received, filled))
+            .spawn(move || serve(&ready, &received, filled))
             .map_err(|error| InitError::Mpi(error.to_string()))?;
         let (rank, size) = started
             .recv()
@@ -172,7 +172,7 @@ impl Drop for Mpi {
 type Ready = Sender<Result<(Rank, u32), String>>;
 
 /// The thread that makes all calls of MPI.
-fn serve(ready: &Ready, orders: Receiver<Order>, inbox: Arc<Inbox>) {
+fn serve(ready: &Ready, orders: &Receiver<Order>, inbox: Arc<Inbox>) {
     let Some((universe, level)) = mpi::initialize_with_threading(Threading::Funneled) else {
         let _ = ready.send(Err("it runs already, or has run, in this process".to_owned()));
         return;
@@ -184,7 +184,7 @@ fn serve(ready: &Ready, orders: Receiver<Order>, inbox: Arc<Inbox>) {
     let world = universe.world();
     let _ = ready.send(Ok((world.rank() as Rank, world.size() as u32)));
     let mut server = Server::new(world, inbox);
-    server.run(&orders);
+    server.run(orders);
     // The end of `universe` finalizes MPI.
 }
 

@@ -60,7 +60,7 @@ impl<T> Subtree<T> {
     fn is_left_of(&self, right: &Self) -> bool {
         let blocks = 1_usize << self.height;
         self.height == right.height
-            && self.first % (2 * blocks) == 0
+            && self.first.is_multiple_of(2 * blocks)
             && self.first + blocks == right.first
     }
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn text(a: String, b: String) -> String {
-        format!("({a}{b})")
+        ["(".to_owned(), a, b, ")".to_owned()].concat()
     }
 
     fn leaves(range: std::ops::Range<usize>) -> Vec<String> {

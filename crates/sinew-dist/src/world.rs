@@ -155,10 +155,10 @@ impl World {
         self.all_reduce((), |(), ()| ());
     }
 
-    /// The value of rank 0, on all ranks. Other ranks' values are dropped.
-    pub fn broadcast<T: Serialize + DeserializeOwned>(&self, value: T) -> T {
+    /// The value of rank 0, on all ranks. Other ranks' values are not used.
+    pub fn broadcast<T: Serialize + DeserializeOwned>(&self, value: &T) -> T {
         let call = self.call("broadcast");
-        let bytes = call.down(|| wire::pack(&value));
+        let bytes = call.down(|| wire::pack(value));
         call.unpack(&bytes)
     }
 
@@ -170,7 +170,7 @@ impl World {
     pub fn all_gather<T: Serialize + DeserializeOwned>(&self, value: &T) -> Vec<T> {
         let call = self.call("all_gather");
         let mut values = vec![(self.rank(), wire::pack(value))];
-        for bytes in call.from_below() {
+        for bytes in call.receive_below() {
             values.extend(call.unpack::<Vec<(Rank, Vec<u8>)>>(&bytes));
         }
         values.sort_unstable_by_key(|(rank, _)| *rank);
@@ -194,7 +194,7 @@ impl World {
         T: Serialize + DeserializeOwned,
     {
         let call = self.call("all_reduce");
-        let below = call.from_below().into_iter().map(|bytes| call.unpack(&bytes));
+        let below = call.receive_below().into_iter().map(|bytes| call.unpack(&bytes));
         let sum = below.fold(value, op);
         call.send_up(|| wire::pack(&sum));
         let bytes = call.down(|| wire::pack(&sum));
@@ -259,7 +259,7 @@ impl Call<'_> {
     }
 
     /// The values of the ranks below, in their order.
-    pub(crate) fn from_below(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn receive_below(&self) -> Vec<Vec<u8>> {
         let below = children(self.world.rank(), self.world.size());
         below.map(|child| self.receive(child, Purpose::Up)).collect()
     }

@@ -5,8 +5,11 @@ use sinew::Edge;
 use sinew_dist::World;
 use sinew_dist::bag::Out;
 
-/// The checks with their names.
-pub(crate) const CHECKS: [(&str, fn(&World)); 8] = [
+/// A name, and what fails on ranks that disagree.
+type Check = (&'static str, fn(&World));
+
+/// All checks.
+pub(crate) const CHECKS: [Check; 8] = [
     ("values of all ranks", collectives),
     ("a bag", bag),
     ("a sum with the same bits", same_bits),
@@ -21,7 +24,7 @@ fn collectives(world: &World) {
     let size = world.size();
     let names = world.all_gather(&format!("rank {}", world.rank()));
     assert!(names.iter().cloned().eq((0..size).map(|rank| format!("rank {rank}"))));
-    assert_eq!(world.broadcast(world.rank() + 7), 7);
+    assert_eq!(world.broadcast(&(world.rank() + 7)), 7);
     assert_eq!(world.all_reduce(1 << world.rank(), |a: u64, b| a | b), (1 << size) - 1);
     for _ in 0..5 {
         world.barrier();
@@ -47,7 +50,7 @@ fn bag(world: &World) {
 /// Numbers whose sum depends on the order.
 fn rough(i: usize) -> f64 {
     let (odd, power) = ((i * 2_654_435_761) % 1_000_003, i % 61);
-    odd as f64 * 2_f64.powi(power as i32 - 30) * if i % 3 == 0 { -1.0 } else { 1.0 }
+    odd as f64 * 2_f64.powi(power as i32 - 30) * if i.is_multiple_of(3) { -1.0 } else { 1.0 }
 }
 
 fn same_bits(world: &World) {
