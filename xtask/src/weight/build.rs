@@ -230,7 +230,7 @@ mod tests {
     /// Catches: a failure that is told by its last line, which is advice, or by many lines.
     #[test]
     fn a_failed_build_is_told_in_one_line() {
-        let messages = "    Updating crates.io index\nerror: failed to get `rayon`\n\nCaused by:\n  \
+        let messages = "    Updating crates.io index\nerror: failed to get `rayon`\n\nCaused by:\n\
              download of config.json failed\n\nCaused by:\n  could not resolve host\n";
         assert_eq!(reason(messages), "error: failed to get `rayon` (could not resolve host)");
         let full = "error: could not write: No space left on device (os error 28)\nwarning: x\n";
