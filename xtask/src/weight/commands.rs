@@ -7,6 +7,8 @@ use std::path::Path;
 pub(super) struct What {
     pub(super) shown: &'static str,
     arguments: &'static [&'static str],
+    /// It takes minutes.
+    pub(super) is_long: bool,
     /// The installed file, whose size counts.
     file: Option<&'static str>,
 }
@@ -22,18 +24,25 @@ pub(super) const WHATS: [What; 3] = [
     What {
         shown: "cargo install --path crates/sinew-cli",
         arguments: &["install", "--path", "crates/sinew-cli", "--locked"],
+        is_long: false,
         file: Some("sinew"),
     },
     What {
         shown: "cargo run --release -- demo",
         arguments: &["run", "--release", "--", "demo"],
+        is_long: true,
         file: None,
     },
-    What { shown: "cargo test --no-run", arguments: &["test", "--no-run"], file: None },
+    What {
+        shown: "cargo test --no-run",
+        arguments: &["test", "--no-run"],
+        is_long: true,
+        file: None,
+    },
 ];
 
 impl What {
-    /// Runs it. What cargo builds is removed afterwards.
+    /// Runs it, and removes the build outputs afterwards.
     ///
     /// # Errors
     ///

@@ -25,18 +25,18 @@ use sinew_console::Table;
 use std::path::Path;
 use std::process::Command;
 
-/// What to measure, and how often.
+/// The packages and commands to measure, and how often.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
     /// Rounds, in each of which every package is built once.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Packages whose names contain this, besides those of rayon and of no library.
+    /// Packages whose names contain this, besides those of rayon and of no library; no commands.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Also install the command, run the demonstration, and build the tests: many minutes.
-    #[arg(long)]
-    commands: bool,
+    /// Also run the demonstration and build the tests: many minutes.
+    #[arg(long, conflicts_with = "only")]
+    long: bool,
 }
 
 /// Measures and prints.
@@ -67,8 +67,8 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         rounds.push(costs);
     }
     print!("{}\n{}", origin(), table(&chosen, &rounds));
-    if options.commands {
-        print!("\n{}", commands_table(temporary.path())?);
+    if options.only.is_none() {
+        print!("\n{}", commands_table(temporary.path(), options.long)?);
     }
     Ok(())
 }
@@ -114,9 +114,9 @@ fn table(programs: &[&Program], rounds: &[Vec<Cost>]) -> String {
     table.render()
 }
 
-fn commands_table(temporary: &Path) -> Result<String, String> {
+fn commands_table(temporary: &Path, long: bool) -> Result<String, String> {
     let mut table = Table::new(&["command, from nothing", "processor s", "clock s", "file KB"]);
-    for what in &WHATS {
+    for what in WHATS.iter().filter(|what| long || !what.is_long) {
         let cost = what.measure(temporary)?;
         let size = cost.bytes.map_or("-".to_owned(), |bytes| format!("{:.0}", bytes as f64 / 1e3));
         table.row(vec![
@@ -139,7 +139,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// Two lines: the machine, and the versions. What cannot be found out is called unknown.
+/// Two lines: the machine, and the versions. Each part that cannot be found out is called unknown.
 fn origin() -> String {
     let line = |command: &mut Command| {
         let output = command::output(command).unwrap_or_default();

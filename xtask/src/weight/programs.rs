@@ -15,7 +15,7 @@ const RAYON: &str = "=1.12.0";
 /// The loop, with the names of both libraries.
 const PARALLEL: &str = "v.par_iter().for_each(|x| println!(\"{x}\"));";
 
-/// What the line does.
+/// The call in the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Call {
     ForEach,
@@ -94,8 +94,7 @@ impl Program {
     /// Writes the package below `place`.
     pub(super) fn lay_out(&self, place: &Path) -> Result<Folder, String> {
         let folder = place.join(self.name.replace(", ", "-"));
-        let cannot =
-            |what: &Path, error| format!("cannot write {}: {error}", PathBuf::from(what).display());
+        let cannot = |what: &Path, error| format!("cannot write {}: {error}", what.display());
         let source = folder.join("src");
         fs::create_dir_all(&source).map_err(|error| cannot(&source, error))?;
         for (name, text) in [("Cargo.toml", self.manifest()), ("src/main.rs", self.source())] {

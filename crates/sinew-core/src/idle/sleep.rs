@@ -54,12 +54,13 @@
 //!
 //! # Cost
 //!
-//! Nothing for a worker with work. Each step takes constant time, whatever the number of workers:
-//! a list knows the place of each slot in it ([`List`]). The last check costs a heavy fence, which takes 5 to 10 µs and
-//! interrupts every core of the process. So it is delayed: the last searcher sets its requests,
-//! checks, and parks for a millisecond, during which it can be woken. If that timed park expires,
-//! it executes the fence, checks again, and sleeps. No fence is needed if all other workers sleep
-//! already.
+//! Nothing for a worker with work. Each change of the lists takes constant time, whatever the
+//! number of workers: a list knows the place of each slot in it (`List`).
+//!
+//! The last check costs a heavy fence, which takes 5 to 10 µs and interrupts every core of the
+//! process. So it is delayed: the last searcher sets its requests, checks, and parks for a
+//! millisecond, during which it can be woken. If that timed park expires, it executes the fence,
+//! checks again, and sleeps. No fence is needed if all other workers sleep already.
 //!
 //! # Tests
 //!
@@ -291,8 +292,8 @@ impl Sleepers {
 mod tests {
     use super::*;
 
-    /// Catches: a place that is not updated when a slot moves or leaves, a slot that is woken out of
-    /// turn, and a search for a slot that does not exist.
+    /// Catches: a place that is not updated when a slot moves or leaves, a slot that is woken out
+    /// of turn, and a search for a slot that does not exist.
     #[test]
     fn a_list_has_the_order_of_one_that_is_searched_from_its_beginning() {
         const SLOTS: usize = 5;
