@@ -253,7 +253,7 @@ mod tests {
         let size = "a10-l128-n33554432-s1".parse().unwrap();
         let message = prepare(&Options { size, ..Options::default() }).err().unwrap().to_string();
         assert!(
-            message.contains("`a10-l128-n33554432-s1, which is more than 4 GiB of text`")
+            message.contains("`a10-l128-n33554432-s1, which is more than 2 GiB of text`")
                 && !message.contains('\n'),
             "{message}"
         );
