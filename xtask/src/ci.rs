@@ -141,7 +141,9 @@ fn examples() -> Result<Outcome, String> {
 /// 3, 4 and 7 ranks.
 fn dist() -> Result<Outcome, String> {
     if Command::new("mpirun").arg("--version").output().is_err() {
-        return Ok(Skipped("no MPI (Debian: libopenmpi-dev, openmpi-bin, libclang-dev)".to_owned()));
+        return Ok(Skipped(
+            "no MPI (Debian: libopenmpi-dev, openmpi-bin, libclang-dev)".to_owned(),
+        ));
     }
     let mpi = ["--package", "sinew-dist", "--features", "mpi"];
     let mut clippy = command::cargo(&["clippy", "--all-targets"]);

@@ -145,49 +145,6 @@ pub struct Halving {
     longest: usize,
 }
 
-/// What an owner knows about the cost of its iterations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
-    /// It takes so many at once because a steal costs more than they do.
-    pub least: usize,
-    /// It takes no more at once, because nobody could steal them for too long.
-    pub most: usize,
-}
-
-impl Known {
-    /// Nothing.
-    pub const NOTHING: Self = Self { least: 1, most: usize::MAX };
-
-    /// A piece of iterations that turned out expensive is followed by pieces that take this long, a
-    /// thousand times as long as a claim: where expensive ones are adjacent, thieves find them.
-    const LONGEST_NS: u64 = 50_000;
-
-    /// What follows from the last piece, of `done` iterations that took `elapsed_ns`.
-    ///
-    /// `least` is at most twice as many as in that piece: a cheap iteration says little about the
-    /// next ones, which nobody can steal once they are taken.
-    #[inline]
-    pub fn by_piece(done: usize, elapsed_ns: u64) -> Self {
-        let fitting = |ns| {
-            let count = (done as u64).saturating_mul(ns) / elapsed_ns.max(1);
-            usize::try_from(count).unwrap_or(usize::MAX)
-        };
-        Self {
-            least: fitting(Halving::STEAL_NS).min(done.saturating_mul(2)),
-            most: fitting(Self::LONGEST_NS).max(1),
-        }
-    }
-
-    /// The same in units of so many iterations.
-    #[inline]
-    pub fn in_units(self, unit: usize) -> Self {
-        if unit == 1 {
-            return self;
-        }
-        Self { least: self.least / unit, most: (self.most / unit).max(1) }
-    }
-}
-
 impl Halving {
     /// The owner takes an eighth of its range, so thieves find most of it. A piece that is taken
     /// cannot be stolen, so larger pieces balance worse if heavy iterations are adjacent; smaller
@@ -222,12 +179,22 @@ impl Halving {
         if rest > 0 && rest < self.grain / 2 { remaining.div_ceil(2) } else { piece }
     }
 
-    /// The size of the next piece of an owner that knows this about the cost of its iterations.
+    /// The size of the next piece of an owner that knows the cost of its iterations: `least`
+    /// [are not worth a steal](Self::not_worth_stealing).
     #[inline]
-    pub fn piece_of(&self, remaining: usize, known: Known) -> usize {
-        let piece = self.piece(remaining);
-        let quick = if known.most < piece { known.most.max(self.grain).min(piece) } else { piece };
-        quick.max(known.least.min(self.longest).min(remaining))
+    pub fn piece_at_least(&self, remaining: usize, least: usize) -> usize {
+        self.piece(remaining).max(least.min(self.longest).min(remaining))
+    }
+
+    /// How many iterations an owner takes at once because a steal costs more than they do, if its
+    /// last piece of `done` iterations took `elapsed_ns`.
+    ///
+    /// At most twice as many as in that piece: a cheap iteration says little about the next ones,
+    /// which nobody can steal once they are taken.
+    #[inline]
+    pub fn not_worth_stealing(done: usize, elapsed_ns: u64) -> usize {
+        let fitting = (done as u64).saturating_mul(Self::STEAL_NS) / elapsed_ns.max(1);
+        usize::try_from(fitting).unwrap_or(usize::MAX).min(done.saturating_mul(2))
     }
 
     /// How long a thief waits before it steals from an owner with `remaining` iterations, in
@@ -454,31 +421,17 @@ mod tests {
     /// cheap.
     #[test]
     fn cheap_iterations_are_not_left_to_thieves_one_by_one() {
-        let least = |done, elapsed_ns| Known::by_piece(done, elapsed_ns).least;
-        assert_eq!([least(3, 1_500), least(3, 30), least(1, 0), least(1, 10_000)], [1, 6, 2, 0]);
-        assert!(least(usize::MAX, 0) > 0);
+        assert_eq!(Halving::not_worth_stealing(3, 1_500), 1);
+        assert_eq!(Halving::not_worth_stealing(3, 30), 6);
+        assert_eq!(Halving::not_worth_stealing(1, 0), 2);
+        assert_eq!(Halving::not_worth_stealing(1, 10_000), 0);
+        assert!(Halving::not_worth_stealing(usize::MAX, 0) > 0);
         let sizes = Halving::new(10, 2);
-        let known = |least| Known { least, ..Known::NOTHING };
         for (least, piece) in [(0, 1), (1, 1), (4, 4), (usize::MAX, 10)] {
-            assert_eq!(sizes.piece_of(10, known(least)), piece);
+            assert_eq!(sizes.piece_at_least(10, least), piece);
         }
-        assert_eq!(Halving::with_grain(3).piece_of(10, known(5)), 3);
-        assert_eq!(Halving::new(1 << 20, 2).piece_of(1 << 20, known(5)), 1 << 16);
-    }
-
-    /// Catches: an owner that keeps adjacent expensive iterations, pieces below the grain, empty
-    /// ones, and short pieces of cheap iterations.
-    #[test]
-    fn pieces_of_expensive_iterations_are_short() {
-        let known = Known::by_piece(1_000, 1_000_000);
-        assert_eq!(Halving::new(1 << 20, 2).piece_of(1 << 20, known), 50);
-        assert_eq!(Halving::with_grain(100).piece_of(1 << 20, known), 100);
-        assert_eq!(known.in_units(8).most, 6);
-        let slow = Known::by_piece(1, u64::MAX);
-        assert_eq!(Halving::new(1 << 20, 2).piece_of(1 << 20, slow), 1);
-        assert_eq!(slow.in_units(8).most, 1);
-        let cheap = Known::by_piece(1 << 16, 50_000);
-        assert_eq!(Halving::new(1 << 20, 2).piece_of(1 << 20, cheap), 1 << 16);
+        assert_eq!(Halving::with_grain(3).piece_at_least(10, 5), 3);
+        assert_eq!(Halving::new(1 << 20, 2).piece_at_least(1 << 20, 5), 1 << 16);
     }
 
     /// Catches: thieves that fight over the last iterations, and thieves that never return to

@@ -25,7 +25,7 @@
 //! One join for the loop, and no allocation; a claim, a reading of the time stamp, two loads and
 //! two counters for a chunk.
 
-use sinew_policy::chunk::{Known, Schedule};
+use sinew_policy::chunk::{Halving, Schedule};
 use sinew_policy::schedule::Mechanism;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::clock::{TICKS_PER_US, ticks};
@@ -308,9 +308,9 @@ where
             if self.ending.is_stopped() || self.helpers.should_leave(w, role) {
                 break;
             }
-            let known = Known::by_piece(length, elapsed_ns);
+            let least = Halving::not_worth_stealing(length, elapsed_ns);
             let elapsed_ns = || throughput.elapsed_ns(w);
-            match self.source.claim_or_steal(slot, known, throughput.items, elapsed_ns) {
+            match self.source.claim_or_steal(slot, least, throughput.items, elapsed_ns) {
                 (Some(next), _) => range = next,
                 (None, _) => break,
             }

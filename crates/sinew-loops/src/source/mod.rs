@@ -74,7 +74,7 @@ pub use stealing::Stealing;
 pub use tapered::Tapered;
 pub use words::INLINE;
 
-use sinew_policy::chunk::{Halving, Known, Schedule};
+use sinew_policy::chunk::{Halving, Schedule};
 use sinew_policy::schedule::{ChunkRule, Feedback, Mechanism, SplitRule};
 use sinew_policy::weighted::Speeds;
 use sinew_sync::atomic::spin_loop;
@@ -155,19 +155,20 @@ impl Source {
     /// [`leave`](Self::leave).
     #[inline]
     pub fn claim(&self, slot: usize) -> Option<Range<usize>> {
-        self.claim_of(slot, Known::NOTHING)
+        self.claim_at_least(slot, 1)
     }
 
-    /// The same for a participant that knows this about the cost of its iterations. Only ranges
-    /// from which others steal regard it.
+    /// The same for a participant that knows the cost of its iterations: `least`
+    /// [are not worth a steal](Halving::not_worth_stealing). Only ranges from which others steal
+    /// regard it.
     #[inline]
-    fn claim_of(&self, slot: usize, known: Known) -> Option<Range<usize>> {
+    fn claim_at_least(&self, slot: usize, least: usize) -> Option<Range<usize>> {
         match self {
             Self::Fixed(source) => source.claim(slot),
             Self::Dynamic(source) => source.claim(),
             Self::Tapered(source) => source.claim(),
-            Self::Stealing(source) => source.claim(slot, known),
-            Self::Partitioned(source) => source.claim(slot, known),
+            Self::Stealing(source) => source.claim(slot, least),
+            Self::Partitioned(source) => source.claim(slot, least),
         }
     }
 
@@ -183,18 +184,18 @@ impl Source {
     }
 
     /// The next range for a participant that has run `items` in `elapsed_ns`: claimed, or stolen
-    /// unless its owner finishes it soon. The second
+    /// unless its owner finishes it soon. `least` iterations are not worth a steal. The second
     /// result is the time in nanoseconds for which it waited for that owner; `None` if the range is
     /// not stolen.
     #[inline]
     pub(crate) fn claim_or_steal(
         &self,
         slot: usize,
-        known: Known,
+        least: usize,
         items: usize,
         elapsed_ns: impl FnOnce() -> u64,
     ) -> (Option<Range<usize>>, Option<u64>) {
-        match self.claim_of(slot, known) {
+        match self.claim_at_least(slot, least) {
             Some(range) => (Some(range), None),
             None => self.steal_cold(slot, items, elapsed_ns),
         }

@@ -22,7 +22,7 @@
 use super::memory::{LoopMemory, Parts, SharedSpeeds};
 use super::stealing::Stealing;
 use sinew_policy::affinity::{OwnerOrder, Stolen, worth_keeping};
-use sinew_policy::chunk::{Known, Shares};
+use sinew_policy::chunk::Shares;
 use sinew_policy::weighted::Speeds;
 use std::ops::Range;
 
@@ -120,12 +120,12 @@ impl Partitioned {
         }
     }
 
-    /// The next piece of the slot's own range.
+    /// The next piece of the slot's own range; `least` iterations are not worth a steal.
     #[inline]
-    pub fn claim(&self, slot: usize, known: Known) -> Option<Range<usize>> {
-        let Some(deal) = self.deal() else { return self.ranges.claim(slot, known) };
+    pub fn claim(&self, slot: usize, least: usize) -> Option<Range<usize>> {
+        let Some(deal) = self.deal() else { return self.ranges.claim(slot, least) };
         let end_of_segment = |start| deal.segment(start as usize).positions.end as u32;
-        let (start, end) = self.ranges.claim_units(slot, known, end_of_segment)?;
+        let (start, end) = self.ranges.claim_units(slot, least, end_of_segment)?;
         Some(self.indices(start, end))
     }
 

@@ -27,7 +27,7 @@
 //! - S2: a deposit succeeds only into an empty word, so it overwrites nothing.
 
 use super::words::Words;
-use sinew_policy::chunk::{self, Halving, Known};
+use sinew_policy::chunk::{self, Halving};
 use sinew_sync::atomic::{AtomicU64, Ordering};
 use sinew_sync::plant::{Bug, planted};
 use std::ops::Range;
@@ -83,22 +83,23 @@ impl Stealing {
         self.words.len()
     }
 
-    /// The next piece of the slot's own range.
+    /// The next piece of the slot's own range; `least` iterations are not worth a steal.
     #[inline]
-    pub fn claim(&self, slot: usize, known: Known) -> Option<Range<usize>> {
-        let (start, end) = self.claim_units(slot, known, |_| u32::MAX)?;
+    pub fn claim(&self, slot: usize, least: usize) -> Option<Range<usize>> {
+        let (start, end) = self.claim_units(slot, least, |_| u32::MAX)?;
         Some(self.indices(start, end))
     }
 
-    /// The next units of the slot's own range, from `start` to at most `limit(start)`.
+    /// The next units of the slot's own range, from `start` to at most `limit(start)`. `least`
+    /// iterations are not worth a steal.
     #[inline]
     pub(super) fn claim_units(
         &self,
         slot: usize,
-        known: Known,
+        least: usize,
         limit: impl Fn(u32) -> u32,
     ) -> Option<(u32, u32)> {
-        let known = known.in_units(self.unit);
+        let least = if self.unit == 1 { least } else { least / self.unit };
         let word = self.words.get(slot);
         let mut seen = word.load(Ordering::Relaxed);
         loop {
@@ -106,7 +107,7 @@ impl Stealing {
             if start >= end {
                 return None;
             }
-            let piece = self.sizes.piece_of((end - start) as usize, known) as u32;
+            let piece = self.sizes.piece_at_least((end - start) as usize, least) as u32;
             let middle = (start + piece).min(limit(start));
             match exchange(word, seen, pack(middle, end)) {
                 Ok(()) => return Some((start, middle)),

@@ -1,6 +1,6 @@
 //! The claims of one participant of a controlled loop, and how the participant follows the plan.
 
-use sinew_policy::chunk::{Known, Schedule};
+use sinew_policy::chunk::Schedule;
 use sinew_sync::clock::now_ns;
 use sinew_sync::lock::Mutex;
 
@@ -222,7 +222,7 @@ impl<'c> Claims<'c> {
         loop {
             let elapsed_ns = || now_ns() - self.since_ns;
             let (positions, waited_ns) =
-                self.epoch.source.claim_or_steal(self.slot, Known::NOTHING, self.done, elapsed_ns);
+                self.epoch.source.claim_or_steal(self.slot, 1, self.done, elapsed_ns);
             if let Some(positions) = positions {
                 self.chunks += 1;
                 self.claimed = positions;
