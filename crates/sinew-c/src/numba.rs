@@ -205,6 +205,8 @@ mod tests {
         }
     }
 
+    /// Checks its arguments, and counts its rows.
+    // SAFETY of a call: with the arrays of `Log::region`.
     unsafe extern "C" fn kernel(
         operands: *mut *mut c_char,
         lengths: *mut usize,
