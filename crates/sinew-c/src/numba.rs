@@ -173,7 +173,7 @@ mod tests {
     const ROWS: usize = 3000;
     const WIDTH: usize = 2;
 
-    /// What the kernels of a test write.
+    /// Written by the kernels of a test.
     struct Log {
         visits: Vec<AtomicUsize>,
         failures: AtomicUsize,

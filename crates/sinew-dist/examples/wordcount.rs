@@ -47,7 +47,7 @@ fn read(path: &Path, words: &mut Words) -> Vec<PathBuf> {
     if let Ok(entries) = fs::read_dir(path) {
         return entries.flatten().map(|entry| entry.path()).collect();
     }
-    // What is no text has no words.
+    // Bytes that are no text have no words.
     let text = fs::read_to_string(path).unwrap_or_default();
     for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         *words.entry(word.to_owned()).or_default() += 1;

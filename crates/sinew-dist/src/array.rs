@@ -24,7 +24,7 @@ use crate::world::{Call, Purpose};
 /// The most blocks of an array.
 const BLOCKS: usize = 1 << 12;
 
-/// Who has which elements of an array.
+/// The elements of an array that each rank has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parts {
     length: usize,

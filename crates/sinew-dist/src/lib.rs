@@ -39,6 +39,7 @@ mod array;
 pub mod bag;
 mod grid;
 mod init;
+mod init_error;
 pub mod link;
 #[cfg(feature = "mpi")]
 pub mod mpi;
@@ -49,6 +50,7 @@ mod world;
 
 pub use array::{Block, Dist};
 pub use grid::{Grid, Shape};
-pub use init::{InitError, init};
+pub use init::init;
+pub use init_error::InitError;
 pub use link::Rank;
 pub use world::{Traffic, World};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 pub use sinew_policy::lifelines::Rank;
 
-/// What a message is for; below 2^15, which every MPI library can send.
+/// The purpose of a message; below 2^15, which every MPI library can send.
 pub type Tag = u16;
 
 /// A message that has arrived.
@@ -12,7 +12,7 @@ pub type Tag = u16;
 pub struct Message {
     /// The rank that has sent it.
     pub from: Rank,
-    /// What it is for.
+    /// Its purpose.
     pub tag: Tag,
     /// The contents.
     pub bytes: Vec<u8>,

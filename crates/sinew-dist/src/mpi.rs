@@ -36,7 +36,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
 use sinew_sync::lock::{Condvar, Mutex};
 
-use crate::InitError;
+use crate::init_error::InitError;
 use crate::link::{Link, Message, Rank, Tag};
 use crate::threads::text_of;
 

@@ -25,8 +25,8 @@ use sinew_policy::lifelines::{children, parent};
 use crate::link::{Link, Message, Rank, Tag};
 use crate::wire;
 
-/// Call numbers in tags wrap here. Messages of one sender and tag keep their order, so a rank may be
-/// further ahead.
+/// Call numbers in tags wrap here. Messages of one sender and tag keep their order, so a rank may
+/// be further ahead.
 const CALLS: u64 = 1 << 12;
 
 /// A rank that waits for so long says what it waits for.
@@ -35,7 +35,7 @@ const LONG: Duration = Duration::from_secs(20);
 /// The longest time between two looks at the network.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a message is for, within a call.
+/// The purpose of a message within a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// From a rank to the one above it.
@@ -271,7 +271,7 @@ impl Call<'_> {
         }
     }
 
-    /// What rank 0 has, on all ranks.
+    /// The bytes of rank 0, on all ranks.
     pub(crate) fn down(&self, bytes: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
         let bytes = match parent(self.world.rank()) {
             Some(above) => self.receive(above, Purpose::Down),

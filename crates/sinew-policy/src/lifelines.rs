@@ -20,8 +20,8 @@
 //! - G3: a rank gives at most half of its units, so it keeps one.
 //! - G4: a rank answers each wave once, after all ranks below it in the tree and only while it is
 //!   passive: without units, without a question that is not answered.
-//! - G5: the end is reported only after two waves in a row with equal sums, as many messages sent as
-//!   received.
+//! - G5: the end is reported only after two waves in a row with equal sums, as many messages sent
+//!   as received.
 //!
 //! # Cost
 //!
@@ -50,7 +50,7 @@ impl Default for Settings {
     }
 }
 
-/// What a rank without units does next.
+/// The next step of a rank without units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// Asks this rank for units.
@@ -104,8 +104,8 @@ impl Lifelines {
         self.asked.is_none()
     }
 
-    /// What this rank, which has no units, does next; `random` is any number. A question counts as
-    /// asked.
+    /// The next step of this rank, which has no units; `random` is any number. A question counts
+    /// as asked.
     pub fn hungry(&mut self, random: u64) -> Next {
         if self.asked.is_some() {
             return Next::Wait;
@@ -210,7 +210,7 @@ pub struct Sums {
     pub received: u64,
 }
 
-/// What a passive rank does for the detection of the end.
+/// The part of a passive rank in the detection of the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing.
@@ -286,7 +286,7 @@ impl Waves {
         sum.received += sums.received;
     }
 
-    /// What this rank does, which is passive: without units, without a question that is not
+    /// The step of this rank, which is passive: it has no units and no question that is not
     /// answered.
     pub fn passive(&mut self) -> Verdict {
         let (missing, mut sums) = match self.open {

@@ -61,7 +61,7 @@ impl RanksSetup {
     }
 }
 
-/// What happened.
+/// The events of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RanksReport {
     /// The time at which rank 0 reported the end, in picoseconds.
@@ -260,7 +260,7 @@ impl Run {
         }
     }
 
-    /// What a rank does that has read its messages.
+    /// The step of a rank that has read its messages.
     fn go_on(&mut self, rank: Rank) {
         loop {
             let member = self.member(rank);

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use super::compile::starts;
 use crate::command;
 
-/// What builds the package, what it serves, and what its tests use besides.
+/// Packages that build ours, that it serves, and that its tests use besides.
 const OTHERS: [&str; 7] = [
     "setuptools>=70",
     "setuptools-rust>=1.10",
@@ -25,10 +25,10 @@ const OTHERS: [&str; 7] = [
 
 /// numba's tests: loops with masks, by threads, and the numbers of threads.
 const NUMBAS: [&str; 4] = [
-    "numba.tests.test_num_threads.TestNumThreads",
-    "numba.tests.test_parfors.TestPrangeBasic",
-    "numba.tests.test_parallel_backend.TestParallelBackend.test_threading_concurrent_mix_use_masks",
-    "numba.tests.test_parallel_backend.TestParallelBackend.test_multiprocessing_fork_concurrent_mix_use",
+    "test_num_threads.TestNumThreads",
+    "test_parfors.TestPrangeBasic",
+    "test_parallel_backend.TestParallelBackend.test_threading_concurrent_mix_use_masks",
+    "test_parallel_backend.TestParallelBackend.test_multiprocessing_fork_concurrent_mix_use",
 ];
 
 /// Installs the package and runs its tests, or returns why that is not possible here.
@@ -64,7 +64,8 @@ pub(crate) fn python() -> Result<Option<String>, String> {
     run(&mut tests)?;
     for name in NUMBAS {
         let mut tests = Command::new(&python);
-        tests.args(["-m", "sinew.numba", "-m", "numba.runtests", name]).current_dir(&folder);
+        tests.args(["-m", "sinew.numba", "-m", "numba.runtests"]).current_dir(&folder);
+        tests.arg(format!("numba.tests.{name}"));
         run(tests.env("NUMBA_NUM_THREADS", "4"))?;
     }
     page(&python)?;

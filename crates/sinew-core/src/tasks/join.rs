@@ -257,8 +257,8 @@ impl Worker {
         let frame = Frame::new(b);
         let depth = self.stack.depth();
         // SAFETY: this is the owner (W1). The stack was not full, or the join that filled it would
-        // have withdrawn its task. The frame outlives the task, because every path out of this function
-        // takes the task back or waits for its thief.
+        // have withdrawn its task. The frame outlives the task, because every path out of this
+        // function takes the task back or waits for its thief.
         let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
         let a = if look_up { cold(self, at, a) } else { a };
         self.stack.set_depth(depth + 1);

@@ -1,4 +1,4 @@
-//! What the examples share: ranks by `mpirun`, or as threads with `--threads N`.
+//! Shared by the examples: ranks by `mpirun`, or as threads with `--threads N`.
 
 use sinew_dist::World;
 use sinew_dist::threads::Ranks;

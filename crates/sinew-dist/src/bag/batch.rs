@@ -2,8 +2,8 @@
 //!
 //! The units are dealt to some pieces, more than there are workers. Each piece is a stack: it runs
 //! its last unit and pushes what that adds, a limited number of times. Taking the youngest first
-//! keeps a tree's stack as short as the tree is deep. What is left in all pieces is dealt anew in
-//! the next batch, so no worker is idle for longer than a batch.
+//! keeps a tree's stack as short as the tree is deep. The next batch deals the rest of all pieces
+//! anew, so no worker is idle for longer than a batch.
 
 use std::time::Instant;
 

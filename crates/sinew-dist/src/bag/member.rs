@@ -10,8 +10,8 @@
 //!
 //! # Invariants
 //!
-//! - B1: a message with units is counted as sent before it is sent, and as received before its units
-//!   run. Only a rank that is quiet answers a wave. So two equal waves mean that no unit exists.
+//! - B1: a message with units is counted as sent before it is sent, and as received before its
+//!   units run. Only a quiet rank answers a wave. So two equal waves mean that no unit exists.
 //! - B2: every question is answered, by units or a refusal, in every state.
 //!
 //! # Tests
@@ -191,8 +191,8 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
     }
 }
 
-/// Takes `share` of the units, at most half: every other one from the front, so that large and small
-/// ones, old and young ones, are divided.
+/// Takes `share` of the units, at most half: every other one from the front, so that large and
+/// small ones, old and young ones, are divided.
 fn every_other<U>(units: &mut Vec<U>, share: usize) -> Vec<U> {
     let (mut given, mut kept) = (Vec::with_capacity(share), Vec::with_capacity(units.len()));
     for (at, unit) in units.drain(..).enumerate() {

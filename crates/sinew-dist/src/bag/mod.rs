@@ -46,7 +46,7 @@ impl<U> Extend<U> for Out<'_, U> {
     }
 }
 
-/// What a rank did for a bag. The sums over all ranks of `given` and `taken`, and of `sent` and
+/// The work of a rank for a bag. The sums over all ranks of `given` and `taken`, and of `sent` and
 /// `received`, are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BagCounts {

@@ -55,7 +55,7 @@ pub struct Search {
     pub name: &'static str,
     /// The tree.
     pub tree: Tree,
-    /// What its search finds.
+    /// The result of its search.
     pub known: Option<Found>,
 }
 

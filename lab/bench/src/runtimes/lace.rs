@@ -14,7 +14,7 @@ use std::process::Command;
 
 const SOURCE: &str = include_str!("../../rivals/lace.c");
 
-/// What Lace's own build writes, with its defaults: nothing is counted.
+/// The file that Lace's own build writes, with its defaults: nothing is counted.
 const CONFIG: &str = "#define LACE_PIE_TIMES 0\n#define LACE_COUNT_TASKS 0\n\
                       #define LACE_COUNT_STEALS 0\n#define LACE_COUNT_SPLITS 0\n";
 
