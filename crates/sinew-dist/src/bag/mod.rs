@@ -81,7 +81,7 @@ pub struct BagCounts {
 impl World {
     /// Begins a bag. Rank `r` starts with its own `units`; most programs give them to rank 0 alone.
     ///
-    /// Units travel by serde; see [`Bag::plain`].
+    /// Units travel by serde; see [`World::plain_bag`](crate::World::plain_bag).
     ///
     /// ```
     /// use sinew_dist::World;
