@@ -6,7 +6,7 @@
 //!
 //! The parallel version makes a task of each node that has children; leaves, most of the nodes, are
 //! counted by their parent's task. A tree may be far deeper than a thread's stack is (T3L: 17,844
-//! levels). So it is explored in layers of [`LAYER`] levels: the nodes below a layer are gathered
+//! levels). So it is explored in layers of `LAYER` levels: the nodes below a layer are gathered
 //! on the heap, and the next layer starts there. The workers meet at the end of each layer, which
 //! is 70 times in T3L.
 //!
