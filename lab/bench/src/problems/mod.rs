@@ -101,7 +101,8 @@ mod tests {
     fn bars_name_rows_and_cases_that_exist() {
         use crate::problem::{Measure, Row};
         // Rivals may be missing from a build, so their names come from the list of rivals.
-        let rivals = crate::problem::Runtime::RIVALS.map(|(name, _)| name);
+        let mut rivals = crate::problem::Runtime::RIVALS.map(|(name, _)| name).to_vec();
+        rivals.extend(crate::runtimes::lace::PROGRAMS.map(|(name, _)| name));
         for problem in &ALL {
             let forms = (problem.forms)();
             let known = |Row(name, _): Row| {

@@ -19,7 +19,7 @@ const CONFIG: &str = "#define LACE_PIE_TIMES 0\n#define LACE_COUNT_TASKS 0\n\
                       #define LACE_COUNT_STEALS 0\n#define LACE_COUNT_SPLITS 0\n";
 
 /// The programs: a row's name, and the names of its compiler.
-const PROGRAMS: [(&str, &[&str]); 2] = [
+pub(crate) const PROGRAMS: [(&str, &[&str]); 2] = [
     ("lace gcc", &["gcc"]),
     (
         "lace clang",
