@@ -7,7 +7,7 @@
 //! ```
 //! let world = sinew_dist::init()?;
 //! let sum = world.all_reduce(world.rank() + 1, |a, b| a + b);
-//! assert_eq!(sum, (1..=world.size()).sum());
+//! assert_eq!(sum, (1..=world.size()).sum::<u32>());
 //! # Ok::<(), sinew_dist::InitError>(())
 //! ```
 //!
