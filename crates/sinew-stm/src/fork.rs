@@ -16,10 +16,15 @@
 //! `tests/fork.rs` with real processes. `shuttle_fork`: a scheduler that runs only one thread after
 //! the fork; it finds the planted bugs `UnlockedFork` and `LostToken`.
 //!
+//! # Registration
+//!
+//! A thread that begins its first transaction registers the handlers, unless they are registered.
+//! It does not wait for a thread that is about to: a child could wait for ever for a lost one. So
+//! the handlers may be registered more than once, and the first of each kind does the work.
+//!
 //! # Not handled
 //!
-//! A fork while another thread begins the first transaction of the process: the handlers may be
-//! registered too late for it.
+//! A fork that has begun before the first transaction of the process: it calls no handler.
 
 use crate::engine::{ARENAS, engine};
 use crate::sites::Sites;
@@ -27,7 +32,7 @@ use crate::sleepers::Sleepers;
 use crate::threads::{self, Threads};
 use sinew_sync::lock::MutexGuard;
 use sinew_sync::plant::{Bug, planted};
-use sinew_sync::statics::{AtomicBool, Ordering};
+use sinew_sync::statics::{AtomicBool, AtomicU64, Ordering};
 use std::cell::UnsafeCell;
 
 /// Every lock of this crate.
@@ -47,27 +52,55 @@ struct Held(UnsafeCell<Option<Locks>>);
 unsafe impl Sync for Held {}
 
 static HELD: Held = Held(UnsafeCell::new(None));
+
+/// Set when a registration has ended.
 static REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// The thread that forks, by [`this_thread`]; 0 if none does.
+static FORKING: AtomicU64 = AtomicU64::new(0);
 
 /// Registers the fork handlers. A thread must call it before it takes its first lock.
 pub(crate) fn register() {
-    // Relaxed: nothing is published by it. Threads do not wait here, or a child could wait for ever
-    // for a lost thread.
-    if !REGISTERED.load(Ordering::Relaxed) && !REGISTERED.swap(true, Ordering::Relaxed) {
+    // Relaxed: nothing is published by it; the system's list of handlers has a lock.
+    if !REGISTERED.load(Ordering::Relaxed) {
         sinew_sync::fork::register(before, in_parent, in_child);
+        REGISTERED.store(true, Ordering::Relaxed);
     }
 }
 
+/// A number that no other thread has, and that a forked child keeps. Not 0.
+fn this_thread() -> u64 {
+    thread_local!(static PLACE: u8 = const { 0 });
+    PLACE.with(|place| std::ptr::from_ref(place).addr() as u64)
+}
+
+/// Whether this is the first handler after the fork; it is then over.
+fn ends_the_fork() -> bool {
+    // Relaxed, as below: a thread finds its own number only if it has stored it.
+    let is_first = FORKING.load(Ordering::Relaxed) == this_thread();
+    if is_first {
+        FORKING.store(0, Ordering::Relaxed);
+    }
+    is_first
+}
+
 extern "C" fn before() {
-    take_locks();
+    if FORKING.load(Ordering::Relaxed) != this_thread() {
+        take_locks();
+        FORKING.store(this_thread(), Ordering::Relaxed);
+    }
 }
 
 extern "C" fn in_parent() {
-    drop(held());
+    if ends_the_fork() {
+        drop(held());
+    }
 }
 
 extern "C" fn in_child() {
-    go_on_alone();
+    if ends_the_fork() {
+        go_on_alone();
+    }
 }
 
 /// Takes every lock, before a fork.
