@@ -6,8 +6,7 @@
 //! is its only worker. A join or scope aborts if a thread of the parent had taken one of its tasks,
 //! since the result will never come. A call that only those threads could serve aborts as well.
 
-use sinew_sync::statics::{AtomicU32, Ordering};
-use std::sync::Once;
+use sinew_sync::statics::{AtomicBool, AtomicU32, Ordering};
 
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
@@ -18,17 +17,18 @@ extern "C" fn in_child() {
     sinew_sync::fence::forget();
 }
 
-/// Counts the forks between the first process and this one, from the first call on.
+/// Another number in each process, from the first call on: it grows with each fork.
 pub(crate) fn generation() -> u32 {
-    static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| after(in_child));
+    static REGISTERED: AtomicBool = AtomicBool::new(false);
+    after(&REGISTERED, in_child);
     current()
 }
 
-/// Registers `handler` to run first in each child of a later fork. It may only store to memory: a
-/// thread that does not exist in the child may hold any lock.
-pub(crate) fn after(handler: extern "C" fn()) {
-    sinew_sync::fork::register(nothing, nothing, handler);
+/// Registers `handler` to run first in each child of a later fork, unless `done` says that it is
+/// registered. It may only store to memory, since a thread that does not exist in the child may
+/// hold any lock, and may run twice.
+pub(crate) fn after(done: &AtomicBool, handler: extern "C" fn()) {
+    sinew_sync::fork::register_once(done, nothing, nothing, handler);
 }
 
 pub(crate) fn current() -> u32 {

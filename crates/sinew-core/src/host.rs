@@ -53,7 +53,7 @@ pub fn machine_cached() -> (&'static Machine, Limits) {
 #[cfg(not(shuttle))]
 pub(crate) fn machine_as_known() -> (&'static Machine, Limits) {
     static LIMITS: std::sync::OnceLock<Limits> = std::sync::OnceLock::new();
-    (Machine::host(), LIMITS.get_or_init(Limits::read).clone())
+    (Machine::host(), sinew_sync::fork::once(&LIMITS, Limits::read).clone())
 }
 
 #[cfg(shuttle)]

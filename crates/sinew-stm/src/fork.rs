@@ -61,11 +61,7 @@ static FORKING: AtomicU64 = AtomicU64::new(0);
 
 /// Registers the fork handlers. A thread must call it before it takes its first lock.
 pub(crate) fn register() {
-    // Relaxed: nothing is published by it; the system's list of handlers has a lock.
-    if !REGISTERED.load(Ordering::Relaxed) {
-        sinew_sync::fork::register(before, in_parent, in_child);
-        REGISTERED.store(true, Ordering::Relaxed);
-    }
+    sinew_sync::fork::register_once(&REGISTERED, before, in_parent, in_child);
 }
 
 /// A number that no other thread has, and that a forked child keeps. Not 0.

@@ -60,7 +60,7 @@ pub fn ticks() -> u64 {
 pub fn ticks_per_ns() -> f64 {
     use std::sync::OnceLock;
     static RATE: OnceLock<f64> = OnceLock::new();
-    *RATE.get_or_init(|| {
+    *crate::fork::once(&RATE, || {
         let (ns, began) = start_measuring();
         let now = loop {
             let now = now_ns();

@@ -183,13 +183,15 @@ impl Machine {
     /// The first call reads about twenty small files per CPU; later calls read nothing.
     pub fn host() -> &'static Machine {
         static HOST: OnceLock<Machine> = OnceLock::new();
-        HOST.get_or_init(|| {
-            if cfg!(target_os = "linux") {
-                Self::from_sysfs("/")
-            } else {
-                Self::flat(host_parallelism())
-            }
-        })
+        if let Some(host) = HOST.get() {
+            return host;
+        }
+        // Not in `get_or_init`: a forked child would wait for a thread that was reading.
+        let host = match cfg!(target_os = "linux") {
+            true => Self::from_sysfs("/"),
+            false => Self::flat(host_parallelism()),
+        };
+        HOST.get_or_init(|| host)
     }
 
     /// The source of this description.
@@ -297,5 +299,10 @@ impl Machine {
 /// The standard library's count, read once: on a pinned thread it would return 1.
 pub(crate) fn host_parallelism() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();
-    *COUNT.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+    if let Some(&count) = COUNT.get() {
+        return count;
+    }
+    // Not in `get_or_init`, as in `Machine::host`.
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    *COUNT.get_or_init(|| count)
 }

@@ -73,7 +73,9 @@ impl PoolBuilder {
 fn texts() -> &'static [(&'static str, String)] {
     static TEXTS: OnceLock<Vec<(&str, String)>> = OnceLock::new();
     let text_of = |name| Some((name, std::env::var(name).ok()?));
-    TEXTS.get_or_init(|| VARIABLES.into_iter().filter_map(text_of).collect())
+    let texts: &Vec<_> =
+        sinew_sync::fork::once(&TEXTS, || VARIABLES.into_iter().filter_map(text_of).collect());
+    texts
 }
 
 /// The effect of a valid value on a description.

@@ -6,9 +6,8 @@ use crate::state::worker::Worker;
 
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
-    use sinew_sync::statics::{AtomicPtr, Ordering};
+    use sinew_sync::statics::{AtomicBool, AtomicPtr, Ordering};
     use std::ptr::null_mut;
-    use std::sync::Once;
 
     use crate::builder::PoolBuilder;
     use crate::fork;
@@ -42,8 +41,8 @@ mod imp {
             Ok(pool) => pool,
             Err(error) => panic!("sinew: the global pool could not be built: {error}"),
         };
-        static REGISTERED: Once = Once::new();
-        REGISTERED.call_once(|| fork::after(forget));
+        static REGISTERED: AtomicBool = AtomicBool::new(false);
+        fork::after(&REGISTERED, forget);
         let new = Box::into_raw(Box::new(pool));
         let put = GLOBAL.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire);
         // SAFETY: both pointers come from `Box::into_raw`; no other thread has the loser's.
