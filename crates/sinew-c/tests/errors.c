@@ -1,18 +1,10 @@
 /* Bad input gets an error, and loses nothing: the pool works afterwards. */
+#include "check.h"
+
 #include <sinew.h>
 
 #include <stdio.h>
 #include <string.h>
-
-static int failures;
-
-#define CHECK(condition)                                              \
-    do {                                                              \
-        if (!(condition)) {                                           \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);   \
-            failures++;                                               \
-        }                                                             \
-    } while (0)
 
 typedef struct bigger {
     sinew_loop_options known;

@@ -1,5 +1,7 @@
 // Callbacks that throw: the call throws the first exception, nothing runs afterwards, nothing is
 // lost, and the pool goes on.
+#include "check.h"
+
 #include <sinew.hpp>
 
 #include <atomic>
@@ -10,15 +12,6 @@
 #include <vector>
 
 namespace {
-
-int failures = 0;
-
-void expect(bool right, const char* what, int line) {
-    if (right) return;
-    std::fprintf(stderr, "line %d: %s\n", line, what);
-    failures++;
-}
-#define EXPECT(condition) expect(condition, #condition, __LINE__)
 
 // The number that `f` throws, or -1.
 template <class F>
@@ -76,7 +69,7 @@ void loops(const sinew::options& options) {
                 },
                 options);
         });
-        EXPECT(number == 42 && running == 0);
+        CHECK(number == 42 && running == 0);
     }
     // All throw: one exception arrives, and the rest is cancelled.
     std::atomic<int> calls{0};
@@ -84,18 +77,18 @@ void loops(const sinew::options& options) {
         sinew::parallel_for(
             1000000, [&](std::size_t, std::size_t) { throw int(calls++); }, options);
     });
-    EXPECT(number >= 0 && number < calls && calls < 1000);
-    EXPECT(works(options));
+    CHECK(number >= 0 && number < calls && calls < 1000);
+    CHECK(works(options));
 }
 
 void joins(const sinew::options& options) {
     int ran = 0;
-    EXPECT(thrown_by([&] { sinew::join([] { throw 1; }, [&] { ran = 1; }, options); }) == 1);
-    EXPECT(ran == 1);
-    EXPECT(thrown_by([&] { sinew::join([&] { ran = 2; }, [] { throw 2; }, options); }) == 2);
-    EXPECT(ran == 2);
+    CHECK(thrown_by([&] { sinew::join([] { throw 1; }, [&] { ran = 1; }, options); }) == 1);
+    CHECK(ran == 1);
+    CHECK(thrown_by([&] { sinew::join([&] { ran = 2; }, [] { throw 2; }, options); }) == 2);
+    CHECK(ran == 2);
     const int either = thrown_by([&] { sinew::join([] { throw 3; }, [] { throw 4; }, options); });
-    EXPECT(either == 3 || either == 4);
+    CHECK(either == 3 || either == 4);
     // Through a loop in a join in a loop.
     const int inner = thrown_by([&] {
         sinew::parallel_for(
@@ -108,7 +101,7 @@ void joins(const sinew::options& options) {
             },
             options);
     });
-    EXPECT(inner == 34);
+    CHECK(inner == 34);
 }
 
 void scopes(const sinew::options& options) {
@@ -126,7 +119,7 @@ void scopes(const sinew::options& options) {
             },
             options);
     });
-    EXPECT(number == 50 && ran == 110 && counted::alive == 0);
+    CHECK(number == 50 && ran == 110 && counted::alive == 0);
     const int body = thrown_by([&] {
         sinew::scope(
             [&](sinew::task_scope& s) {
@@ -135,7 +128,7 @@ void scopes(const sinew::options& options) {
             },
             options);
     });
-    EXPECT(body == 7 && ran == 1);
+    CHECK(body == 7 && ran == 1);
 }
 
 void reductions(const sinew::options& options) {
@@ -149,17 +142,17 @@ void reductions(const sinew::options& options) {
     };
     std::string expected;
     for (std::size_t i = 0; i < 5000; i++) expected += std::to_string(i % 10);
-    EXPECT(sinew::reduce(5000, counted(), add, append, options).text == expected);
-    EXPECT(sinew::reduce(0, counted("none"), add, append, options).text == "none");
-    EXPECT(counted::alive == 0);
+    CHECK(sinew::reduce(5000, counted(), add, append, options).text == expected);
+    CHECK(sinew::reduce(0, counted("none"), add, append, options).text == "none");
+    CHECK(counted::alive == 0);
     const auto throwing = [&](counted sum, std::size_t i) {
         if (i == 4321) throw 4321;
         return add(std::move(sum), i);
     };
-    EXPECT(thrown_by([&] { sinew::reduce(5000, counted(), throwing, append, options); }) == 4321);
+    CHECK(thrown_by([&] { sinew::reduce(5000, counted(), throwing, append, options); }) == 4321);
     const auto bad = [](counted, const counted&) -> counted { throw 5; };
-    EXPECT(thrown_by([&] { sinew::reduce(5000, counted(), add, bad, options); }) == 5);
-    EXPECT(counted::alive == 0);
+    CHECK(thrown_by([&] { sinew::reduce(5000, counted(), add, bad, options); }) == 5);
+    CHECK(counted::alive == 0);
     const auto plus = [](double a, double b) { return a + b; };
     const auto part = [](double sum, std::size_t begin, std::size_t end) {
         for (; begin < end; begin++) sum += 1.0 / double(begin + 1);
@@ -168,7 +161,7 @@ void reductions(const sinew::options& options) {
     sinew::options alone = options;
     const double one = sinew::reduce(100000, 0.0, part, plus, alone.threads(1));
     const double all = sinew::reduce(100000, 0.0, part, plus, options);
-    EXPECT(!(one < all) && !(all < one));
+    CHECK(!(one < all) && !(all < one));
 }
 
 void controls(const sinew::options& options) {
@@ -184,7 +177,7 @@ void controls(const sinew::options& options) {
     } catch (const sinew::cancelled& error) {
         ended = error.status() == SINEW_ECANCELLED && *error.what() != '\0';
     }
-    EXPECT(ended && visits >= 3 && control.progress().done < control.progress().total);
+    CHECK(ended && visits >= 3 && control.progress().done < control.progress().total);
 }
 
 }  // namespace
@@ -197,21 +190,21 @@ int main() {
         scopes(options);
         reductions(options);
         controls(options);
-        EXPECT(works(options));
+        CHECK(works(options));
     }
-    EXPECT(status_of([] { sinew::pool none(0); }) == SINEW_EINVAL);
-    EXPECT(status_of([] { sinew::parallel_for(9, [](std::size_t) {}, sinew::options().threads(0)); }) ==
+    CHECK(status_of([] { sinew::pool none(0); }) == SINEW_EINVAL);
+    CHECK(status_of([] { sinew::parallel_for(9, [](std::size_t) {}, sinew::options().threads(0)); }) ==
            SINEW_EINVAL);
-    EXPECT(status_of([&] { sinew::blocking outside(spare); }) == SINEW_ETHREAD);
+    CHECK(status_of([&] { sinew::blocking outside(spare); }) == SINEW_ETHREAD);
     sinew::parallel_for(1, [&](std::size_t) { sinew::blocking here(spare); },
                         sinew::options().in(spare));
     sinew::pool moved(std::move(of_four));
-    EXPECT(moved.max_workers() == 4 && works(sinew::options().in(moved)));
+    CHECK(moved.max_workers() == 4 && works(sinew::options().in(moved)));
     std::atomic<bool> ran{false};
     {
         sinew::pool ends(1);
         sinew::spawn([&, object = counted("detached")] { ran = true; }, sinew::options().in(ends));
     }
-    EXPECT(ran && counted::alive == 0);
+    CHECK(ran && counted::alive == 0);
     return failures != 0;
 }

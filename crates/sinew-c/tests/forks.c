@@ -1,21 +1,13 @@
 /* A child works, whatever the threads of its parent do at the time of the fork. */
 #define _POSIX_C_SOURCE 200809L
+#include "check.h"
+
 #include <sinew.h>
 
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static int failures;
-
-#define CHECK(condition)                                              \
-    do {                                                              \
-        if (!(condition)) {                                           \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);   \
-            __atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED);       \
-        }                                                             \
-    } while (0)
 
 enum { N = 300 };
 

@@ -1,21 +1,13 @@
 /* Calls from many threads and from inside of callbacks; numbers of workers; blocked callbacks. */
 #define _POSIX_C_SOURCE 200809L
+#include "check.h"
+
 #include <sinew.h>
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
-
-static int failures;
-
-#define CHECK(condition)                                              \
-    do {                                                              \
-        if (!(condition)) {                                           \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);   \
-            __atomic_fetch_add(&failures, 1, __ATOMIC_RELAXED);       \
-        }                                                             \
-    } while (0)
 
 enum { OUTER = 200, INNER = 300, THREADS = 4 };
 

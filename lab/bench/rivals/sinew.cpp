@@ -45,7 +45,9 @@ static u64 node(u64 first, u64 leaves) {
     sinew::scope(
         [&](sinew::task_scope& children) {
             for (u64 child = 0; child < 10; child++)
-                children.spawn([&sums, child, first, leaves] { sums[child] = node(first + child * (leaves / 10), leaves / 10); });
+                children.spawn([&sums, child, first, leaves] {
+                    sums[child] = node(first + child * (leaves / 10), leaves / 10);
+                });
         },
         here);
     for (u64 s : sums) sum += s;

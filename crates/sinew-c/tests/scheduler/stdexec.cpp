@@ -1,4 +1,6 @@
 // The backend under NVIDIA's stdexec, whose headers the caller of this test names.
+#include "../check.h"
+
 #include <stdexec/execution.hpp>
 
 #include <sinew.h>
@@ -10,15 +12,6 @@
 #include <vector>
 
 namespace ex = stdexec;
-
-static int failures = 0;
-
-static void expect(bool right, const char* what, int line) {
-    if (right) return;
-    std::fprintf(stderr, "line %d: %s\n", line, what);
-    failures++;
-}
-#define EXPECT(condition) expect(condition, #condition, __LINE__)
 
 static bool is_on_sinew() {
     unsigned worker = 0;
@@ -34,7 +27,7 @@ int main() {
     ex::parallel_scheduler scheduler = ex::get_parallel_scheduler();
     auto [on_sinew] =
         ex::sync_wait(ex::schedule(scheduler) | ex::then([] { return is_on_sinew(); })).value();
-    EXPECT(on_sinew);
+    CHECK(on_sinew);
 
     std::vector<std::atomic<int>> visits(50000);
     const std::uint64_t before = chunks();
@@ -42,20 +35,20 @@ int main() {
                    ex::bulk_chunked(ex::par, visits.size(), [&](std::size_t begin, std::size_t end) {
                        for (; begin < end; begin++) visits[begin]++;
                    });
-    EXPECT(ex::sync_wait(std::move(chunked)).has_value());
-    EXPECT(chunks() > before);
+    CHECK(ex::sync_wait(std::move(chunked)).has_value());
+    CHECK(chunks() > before);
     auto single = ex::schedule(scheduler) |
                   ex::bulk_unchunked(ex::par, visits.size(), [&](std::size_t i) { visits[i]++; });
-    EXPECT(ex::sync_wait(std::move(single)).has_value());
+    CHECK(ex::sync_wait(std::move(single)).has_value());
     std::size_t twice = 0;
     for (auto& n : visits) twice += n == 2;
-    EXPECT(twice == visits.size());
+    CHECK(twice == visits.size());
 
     // Not in parallel: one call of the backend for all.
     std::vector<int> order;
     auto serial = ex::schedule(scheduler) |
                   ex::bulk(ex::seq, 100, [&](int i) { order.push_back(i); });
-    EXPECT(ex::sync_wait(std::move(serial)).has_value());
-    EXPECT(order.size() == 100 && std::is_sorted(order.begin(), order.end()));
+    CHECK(ex::sync_wait(std::move(serial)).has_value());
+    CHECK(order.size() == 100 && std::is_sorted(order.begin(), order.end()));
     return failures != 0;
 }

@@ -1,5 +1,7 @@
 // The backend against the transcript: every index once, in chunks and one by one, one signal at the
 // end, stop requests, and storage of any size.
+#include "../check.h"
+
 #include "interface.hpp"
 
 #include <algorithm>
@@ -8,15 +10,6 @@
 #include <vector>
 
 namespace {
-
-int failures = 0;
-
-void expect(bool right, const char* what, int line) {
-    if (right) return;
-    std::fprintf(stderr, "line %d: %s\n", line, what);
-    failures++;
-}
-#define EXPECT(condition) expect(condition, #condition, __LINE__)
 
 template <class Base>
 struct receiver : Base {
@@ -67,25 +60,25 @@ void bulk(std::size_t count, std::size_t bytes) {
     std::vector<std::byte> storage(bytes);
     many chunked(count), single(count);
     backend->schedule_bulk_chunked(count, chunked, storage);
-    EXPECT(chunked.wait() == many::value && chunked.signals == 1 && chunked.is_once());
-    EXPECT(count < 10000 || chunked.longest > 1);
+    CHECK(chunked.wait() == many::value && chunked.signals == 1 && chunked.is_once());
+    CHECK(count < 10000 || chunked.longest > 1);
     backend->schedule_bulk_unchunked(count, single, storage);
-    EXPECT(single.wait() == many::value && single.signals == 1 && single.is_once());
-    EXPECT(single.longest <= 1);
+    CHECK(single.wait() == many::value && single.signals == 1 && single.is_once());
+    CHECK(single.longest <= 1);
 }
 
 }  // namespace
 
 int main() {
     auto backend = transcript::query_parallel_scheduler_backend();
-    EXPECT(backend != nullptr && backend == transcript::query_parallel_scheduler_backend());
+    CHECK(backend != nullptr && backend == transcript::query_parallel_scheduler_backend());
     once first, second;
     backend->schedule(first, {});
-    EXPECT(first.wait() == once::value && first.signals == 1);
+    CHECK(first.wait() == once::value && first.signals == 1);
     const bool stop = true;
     second.stop = &stop;
     backend->schedule(second, {});
-    EXPECT(second.wait() == once::stopped);
+    CHECK(second.wait() == once::stopped);
     for (std::size_t count : {0, 1, 7, 1000, 100000}) {
         bulk(count, 0);
         bulk(count, 1);
@@ -94,6 +87,6 @@ int main() {
     many cancelled(1000);
     cancelled.stop = &stop;
     backend->schedule_bulk_chunked(1000, cancelled, {});
-    EXPECT(cancelled.wait() == many::stopped && cancelled.signals == 1 && cancelled.longest == 0);
+    CHECK(cancelled.wait() == many::stopped && cancelled.signals == 1 && cancelled.longest == 0);
     return failures != 0;
 }
