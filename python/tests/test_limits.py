@@ -1,6 +1,10 @@
 """The pool's limit, and the controller for threadpoolctl."""
 
 import os
+import shutil
+import subprocess
+import sys
+import tempfile
 import unittest
 
 # Enough workers that a limit shows, whatever the machine has.
@@ -26,6 +30,23 @@ class Limits(unittest.TestCase):
         for wrong in (0, -1):
             with self.assertRaisesRegex(ValueError, str(wrong)):
                 sinew.set_threads(wrong)
+
+
+class Library(unittest.TestCase):
+    def test_a_library_that_the_process_has_loaded_is_the_only_one(self):
+        script = """if True:
+            import sinew
+            with sinew.Executor() as executor:
+                assert sum(executor.map(int, range(100))) == 4950
+            with open("/proc/self/maps") as maps:
+                print({line.split()[-1] for line in maps if "libsinew" in line})
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            copy = os.path.join(folder, "libsinew.so.0")
+            shutil.copy(sinew._library._bundled(), copy)
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                                  env={**os.environ, "LD_PRELOAD": copy}, timeout=60)
+        self.assertEqual(done.stdout, f"{ {copy} }\n", done.stderr)
 
 
 class Controller(unittest.TestCase):
