@@ -12,11 +12,12 @@ use numa_protocol::{Line, Order, Outcome, Shape};
 
 use crate::check::Check;
 use crate::{
-    hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree, worker_memory, worklist,
+    crowded, hotplug, hwloc, limits, locality, pages, pin, placed, steals, tree, worker_memory,
+    worklist,
 };
 
 /// In the order in which they run: what others rely on first, what changes the machine last.
-fn groups() -> [&'static [Check]; 11] {
+fn groups() -> [&'static [Check]; 12] {
     [
         tree::CHECKS,
         hwloc::CHECKS,
@@ -26,6 +27,7 @@ fn groups() -> [&'static [Check]; 11] {
         placed::CHECKS,
         worker_memory::CHECKS,
         steals::CHECKS,
+        crowded::CHECKS,
         worklist::CHECKS,
         limits::CHECKS,
         hotplug::CHECKS,

@@ -29,6 +29,8 @@ mod check;
 #[cfg(target_os = "linux")]
 mod checks;
 #[cfg(target_os = "linux")]
+mod crowded;
+#[cfg(target_os = "linux")]
 mod hotplug;
 #[cfg(target_os = "linux")]
 mod hwloc;
