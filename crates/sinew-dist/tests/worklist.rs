@@ -1,11 +1,9 @@
 //! Worklists with homes over ranks that are threads: equal to serial programs, and what goes wrong.
 
-mod checks {
-    #[path = "../checks/worklist.rs"]
-    pub(crate) mod worklist;
-}
+#[path = "checks/graph.rs"]
+mod graph;
 
-use checks::worklist::Graph;
+use graph::Graph;
 use proptest::prelude::*;
 use sinew::stm::TVar;
 use sinew::worklist::{Order, Settings, Tuning, Worklist};

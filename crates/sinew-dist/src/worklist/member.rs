@@ -10,11 +10,11 @@
 //!
 //! # Invariants
 //!
-//! - H1: a unit runs on its home, and is sent at most once: when it is added, or at the beginning.
-//! - H2: a message with units is counted as sent before it is sent, and as received before its
+//! - U1: a unit runs on its home, and is sent at most once: when it is added, or at the beginning.
+//! - U2: a message with units is counted as sent before it is sent, and as received before its
 //!   units run. Only a quiet rank answers a wave: it has no unit that can run, and has sent all
 //!   that its units have added. So only a message makes it working again.
-//! - H3: a rank that was quiet in two waves in a row, with the same sums over all ranks, has
+//! - U3: a rank that was quiet in two waves in a row, with the same sums over all ranks, has
 //!   received nothing in between. If as many messages were received as sent, none is on the way.
 //!   So no rank has a unit that can run, and none will come: the list has ended.
 //!
@@ -23,7 +23,7 @@
 //!
 //! # Tests
 //!
-//! `shuttle` runs several members under random schedules, and plants a wave too few (H3).
+//! `shuttle` runs several members under random schedules, and plants a wave too few (U3).
 //! `tests/worklist.rs` runs whole lists.
 
 use std::marker::PhantomData;
@@ -135,7 +135,7 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
         }
     }
 
-    /// H1, H2. In order of distance, so that not all ranks send to the same one first.
+    /// U1, U2. In order of distance, so that not all ranks send to the same one first.
     fn send_away(&mut self) {
         let (own, size) = (self.call.world.rank() as usize, self.away.len());
         for to in (1..size).map(|step| (own + step) % size) {

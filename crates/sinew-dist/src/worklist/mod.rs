@@ -78,7 +78,7 @@ use crate::World;
 use crate::wire::{Plain, Serde, Way};
 pub use error::WorklistError;
 pub use local::Out;
-use local::{Homes, Own, Routed, Running};
+use local::{Homes, Routed, Running};
 use member::Member;
 
 /// The work of a rank for a worklist. The sums over all ranks of `given` and `taken`, of

@@ -1,6 +1,7 @@
 //! Checks of every skeleton against a serial program, for any number of ranks. `tests/ranks.rs`
 //! runs them on threads, the example `check` over MPI.
 
+mod graph;
 mod worklist;
 
 use sinew::Edge;
