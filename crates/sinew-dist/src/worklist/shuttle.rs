@@ -15,6 +15,11 @@ use crate::wire::Plain;
 
 const RANKS: u32 = 3;
 
+/// Once around all ranks.
+const STEPS: u32 = RANKS;
+
+const LEAVES: usize = 4;
+
 /// A stack of units. A round is one unit, which runs with yields around it.
 struct Stack {
     rank: u32,
@@ -29,15 +34,16 @@ impl Local<[u32; 2]> for Stack {
         at_home
     }
 
-    /// A unit of size n adds one of every smaller size, on the next ranks: 2^(n - 1) units in all.
+    /// A unit with n steps left adds one with a step less on the next rank, and some without steps
+    /// on its own: a rank that has passed a unit on is still at work.
     fn round(&mut self, away: &mut [Vec<[u32; 2]>]) -> Round {
-        let Some([_, size]) = self.units.pop() else { return Round::Idle };
+        let Some([_, steps]) = self.units.pop() else { return Round::Idle };
         thread::yield_now();
         self.ran += 1;
-        for smaller in 1..size {
-            let home = (self.rank + smaller) % RANKS;
-            let unit = [home, smaller];
-            if home == self.rank { self.units.push(unit) } else { away[home as usize].push(unit) }
+        if steps > 0 {
+            let next = (self.rank + 1) % RANKS;
+            away[next as usize].push([next, steps - 1]);
+            self.units.extend([[self.rank, 0]; LEAVES]);
         }
         if self.units.is_empty() { Round::Idle } else { Round::More }
     }
@@ -49,7 +55,7 @@ fn list() {
         thread::spawn(move || {
             let world = World::over(Box::new(link));
             let rank = world.rank();
-            let units = if rank == RANKS - 1 { vec![[rank, 5]] } else { vec![] };
+            let units = if rank == RANKS - 1 { vec![[rank, STEPS]] } else { vec![] };
             let mut stack = Stack { rank, units, ran: 0 };
             let away = (0..RANKS).map(|_| Vec::new()).collect();
             Member::<[u32; 2], Plain>::new(&world, away).run(&mut stack);
@@ -60,7 +66,7 @@ fn list() {
     });
     let ranks: Vec<_> = ranks.collect();
     for rank in ranks {
-        assert_eq!(rank.join().unwrap(), 16);
+        assert_eq!(rank.join().unwrap(), 4 + 3 * LEAVES as u64);
     }
 }
 
