@@ -18,6 +18,7 @@
 //! |---|---|
 //! | [`World`] | all ranks: broadcast, gather, reduction, barrier |
 //! | [`bag`] | units that add units, stolen between ranks ([`World::bag`]) |
+//! | [`worklist`] | units with a home rank, as transactions ([`World::worklist`]) |
 //! | [`Dist`] | arrays in blocks: map, reduction, scan, redistribution ([`World::block`]) |
 //! | [`Grid`] | grids whose halos travel while the rest is swept ([`World::grid`]) |
 //! | [`wire`] | values as bytes: plain data, or serde |
@@ -46,6 +47,7 @@ pub mod mpi;
 pub mod threads;
 mod tree;
 pub mod wire;
+pub mod worklist;
 mod world;
 
 pub use array::{Block, Dist};

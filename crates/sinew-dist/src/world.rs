@@ -42,7 +42,7 @@ pub(crate) enum Purpose {
     Up,
     /// From a rank to those below it.
     Down,
-    /// A bag's units and questions.
+    /// A bag's units and questions, or a worklist's units.
     Bag,
     /// Parts of an array that move.
     Move,

@@ -1,6 +1,9 @@
 //! Checks of every skeleton against a serial program, for any number of ranks. `tests/ranks.rs`
 //! runs them on threads, the example `check` over MPI.
 
+mod graph;
+mod worklist;
+
 use sinew::Edge;
 use sinew_dist::World;
 use sinew_dist::bag::Out;
@@ -9,7 +12,7 @@ use sinew_dist::bag::Out;
 type Check = (&'static str, fn(&World));
 
 /// All checks.
-pub(crate) const CHECKS: [Check; 8] = [
+pub(crate) const CHECKS: [Check; 12] = [
     ("values of all ranks", collectives),
     ("a bag", bag),
     ("a sum with the same bits", same_bits),
@@ -18,6 +21,10 @@ pub(crate) const CHECKS: [Check; 8] = [
     ("a plate with every edge", plate),
     ("a line and a cube", line_and_cube),
     ("a message of a megabyte each way", large),
+    ("shortest paths", worklist::shortest_paths),
+    ("units of one home", worklist::one_home),
+    ("units that wait for other ranks", worklist::waiting),
+    ("transactions that conflict", worklist::conflicts),
 ];
 
 fn collectives(world: &World) {

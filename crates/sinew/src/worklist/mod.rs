@@ -84,7 +84,9 @@
 //! | `order`, `units` | the order of units; the units of one list in it |
 //! | `lists`, `local_units`, `parked` | ready units, units that a worker has taken, and waiting units |
 //! | `team` | the participants of a run, and its termination |
+//! | `execute` | what every run checks and completes |
 //! | `run`, `run/worker`, `run/helper` | a run, and its slots: those that run units, and helpers |
+//! | `run/rounds` | a run in rounds, which is given units while it runs |
 //! | `places` | the CPUs of threads and the nodes of pages |
 //! | `tuning` | the settings, and the tuner |
 //! | `footprint` | samples of the pages that units touch |
@@ -102,6 +104,7 @@
 //! without units leave the run. Long lists are distributed in portions. There, lists have no order.
 
 mod error;
+mod execute;
 mod footprint;
 mod lists;
 mod local_units;
@@ -122,8 +125,8 @@ mod work;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use sinew_core::Pool;
 pub use sinew_policy::tune::{Baseline, KnobError, Knobs, Method, Path, Row, Settling, Step};
-use sinew_policy::worklist::helpers;
 pub use sinew_policy::worklist::{Pages, PagesError, Settings, SettingsError};
 use sinew_stm::{Transaction, Tx, TxResult};
 use sinew_sync::lock::Mutex;
@@ -135,12 +138,12 @@ pub use order::{Metric, Order};
 pub use parked::KeepAlive;
 use parked::Woken;
 pub use places::mapping_for;
-use run::{Plan, or_resume};
+pub use run::{Round, Rounds};
 use sinew_loops::Control;
 pub use tally::Report;
 use tuning::ListTuner;
 pub use tuning::{SettingsHandle, Tuning, TuningError};
-use work::{Functions, Plain, Run, Transactional};
+use work::{Functions, Plain, Transactional};
 pub use work::{More, Work};
 
 /// Units of work, and the options of their runs; see the [module](self).
@@ -356,6 +359,11 @@ impl<U> Worklist<U> {
         self.units.push(unit);
     }
 
+    /// Takes all units out of the list.
+    pub fn take_units(&mut self) -> Vec<U> {
+        std::mem::take(&mut self.units)
+    }
+
     /// The number of waiting units.
     pub fn len(&self) -> usize {
         self.units.len()
@@ -514,84 +522,73 @@ impl<U: Send + Sync> Worklist<U> {
         self.execute(&Plain::new(process, |(): &mut (), ()| ()))
     }
 
-    fn execute<R: Run<Unit = U>>(&mut self, run: &R) -> Result<Report<R::Local>, WorklistError> {
-        sinew_core::run(|worker| self.execute_in(worker, run))
-    }
-
-    fn execute_in<R: Run<Unit = U>>(
+    /// Runs `work` in rounds, in `pool`: calls `drive`, which runs the list for a while, looks at
+    /// the local values of its workers, adds units, and runs it again. So a list can be given units
+    /// while it runs, for example those that other processes send. It may be empty at first.
+    ///
+    /// Units that have not run when `drive` returns are in the list.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run), except for [`WorklistError::Empty`].
+    ///
+    /// # Panics
+    ///
+    /// As [`run`](Self::run), for all that `work` and `drive` do.
+    ///
+    /// ```
+    /// use sinew::stm::TVar;
+    /// use sinew::worklist::{More, Round, Work, Worklist};
+    /// use std::time::Duration;
+    ///
+    /// # struct Add<'a>(&'a TVar<u64>);
+    /// # impl<'env> Work<'env> for Add<'env> {
+    /// #     type Unit = u64;
+    /// #     type Value = ();
+    /// #     type Local = ();
+    /// #     fn init(&self, _: usize) {}
+    /// #     fn process<'tx>(
+    /// #         &self,
+    /// #         tx: &mut sinew::stm::Tx<'tx, 'env>,
+    /// #         unit: &u64,
+    /// #         _: &mut (),
+    /// #         _: &mut More<u64>,
+    /// #     ) -> sinew::stm::TxResult<()> {
+    /// #         self.0.modify(tx, |sum| sum + unit)
+    /// #     }
+    /// #     fn fold(&self, _: &mut (), _: ()) {}
+    /// # }
+    /// let sum = TVar::new(0);
+    /// // `Add` adds each unit to the sum.
+    /// Worklist::new().run_in_rounds(sinew::global_pool(), &Add(&sum), |rounds| {
+    ///     for message in [vec![1, 2], vec![3, 4]] {
+    ///         rounds.extend(message);
+    ///         while rounds.run(Duration::from_millis(1)) == Round::More {}
+    ///     }
+    /// })?;
+    /// assert_eq!(sum.load(), 10);
+    /// # Ok::<(), sinew::worklist::WorklistError>(())
+    /// ```
+    #[track_caller]
+    pub fn run_in_rounds<'env, W>(
         &mut self,
-        worker: &sinew_core::Worker,
-        run: &R,
-    ) -> Result<Report<R::Local>, WorklistError> {
-        if self.units.is_empty() {
-            return Err(WorklistError::Empty);
-        }
-        let workers = worker.max_threads();
-        self.begin(workers, self.cores(worker))?;
-        let plan = Plan {
-            slots: workers,
-            order: &self.order,
-            settings: &self.settings,
-            woken: &self.woken,
-            control: self.control.as_ref(),
-            list_tuner: self.list_tuner.as_ref(),
-            speculative: self.speculative,
+        pool: &Pool,
+        work: &W,
+        drive: impl FnOnce(&mut Rounds<'_, U, W::Local>),
+    ) -> Result<Report<W::Local>, WorklistError>
+    where
+        W: Work<'env, Unit = U>,
+    {
+        // Not `unwrap_or_else`: as in `run_work`.
+        let how = match self.how {
+            Some(how) => how,
+            None => Transaction::new(),
         };
-        let (report, left) = run::run(worker, run, std::mem::take(&mut self.units), &plan);
-        self.units = left;
-        let (mut report, units) = or_resume(report);
-        self.list_tuner.iter().for_each(|list_tuner| list_tuner.lock().complete(&mut report));
-        match units {
-            0 => Ok(report),
-            _ => Err(WorklistError::Waiting { units, report: report.without_locals() }),
-        }
-    }
-
-    /// The number of cores for units when a run begins, by the pool's limit and the control.
-    fn cores(&self, worker: &sinew_core::Worker) -> usize {
-        let requested = self.requested_threads().unwrap_or(usize::MAX);
-        worker.allowed_threads().min(worker.max_threads()).min(requested)
-    }
-
-    /// The limit of its control.
-    fn requested_threads(&self) -> Option<usize> {
-        self.control.as_ref()?.snapshot().threads
-    }
-
-    /// Checks the settings, or begins a run of the tuner.
-    fn begin(&mut self, workers: usize, cores: usize) -> Result<(), WorklistError> {
-        match self.tuning {
-            None => self.settings.limit(workers),
-            Some(Tuning::Fixed(settings)) => self.check(&settings, workers)?,
-            Some(Tuning::Auto) => self.begin_tuning(cores, Knobs::best())?,
-            Some(Tuning::AutoWith(knobs)) => self.begin_tuning(cores, knobs)?,
-        }
-        Ok(())
-    }
-
-    fn begin_tuning(&mut self, cores: usize, knobs: Knobs) -> Result<(), WorklistError> {
-        if self.list_tuner.is_none() {
-            let list_tuner =
-                ListTuner::new(cores, knobs, self.speculative).map_err(WorklistError::Knobs)?;
-            self.list_tuner = Some(Mutex::new(list_tuner));
-        }
-        let mut list_tuner = self.list_tuner.as_ref().expect("made above").lock();
-        list_tuner.begin(self.units.len(), cores);
-        self.settings.set(list_tuner.settings());
-        Ok(())
-    }
-
-    fn check(&self, settings: &Settings, workers: usize) -> Result<(), WorklistError> {
-        let Settings { threads, lifespan, .. } = *settings;
-        let requested = self.requested_threads().unwrap_or(usize::MAX);
-        match () {
-            () if threads == 0 => Err(WorklistError::NoThreads),
-            () if threads > workers => Err(WorklistError::TooManyThreads { threads, workers }),
-            () if lifespan > 0 && !self.speculative => Err(WorklistError::NotSpeculative),
-            () if lifespan > 0 && helpers::helpers(threads.min(requested), workers) == 0 => {
-                Err(WorklistError::NoIdleWorkers { threads })
-            }
-            () => Ok(()),
-        }
+        let footprint = self.sampled.map(|every| Footprint::new(every, pool.max_threads()));
+        let run =
+            Transactional { work, how, footprint: footprint.as_ref(), environment: PhantomData };
+        let mut report = self.execute_in_rounds(pool, &run, drive)?;
+        report.touches = footprint.map(Footprint::into_touches).unwrap_or_default();
+        Ok(report)
     }
 }

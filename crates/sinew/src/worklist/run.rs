@@ -1,9 +1,10 @@
 //! One run of a list: the state that its slots share, and the task of a slot.
 //!
 //! `worker` is a slot that runs units, `helper` a slot that helps a worker; `team` decides the role
-//! of each slot.
+//! of each slot. `rounds` are runs that stop now and then, to be given units.
 
 mod helper;
+mod rounds;
 mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -15,7 +16,7 @@ use sinew_loops::{Operation, Registration};
 use sinew_policy::tune::Counts;
 use sinew_policy::worklist::{Settings, helpers};
 use sinew_sync::CachePadded;
-use sinew_sync::atomic::{AtomicUsize, Ordering};
+use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::fence;
 use sinew_sync::lock::Mutex;
@@ -31,6 +32,8 @@ use super::team::{InForce, Role, Team};
 use super::tuning::{ListTuner, SettingsHandle};
 use super::work::Run;
 use helper::Helper;
+pub(super) use rounds::run_in_rounds;
+pub use rounds::{Round, Rounds};
 use worker::{End, Worker};
 
 /// The state that all slots of a run share.
@@ -53,6 +56,8 @@ pub(super) struct RunState<'r, R: Run> {
     speculative: bool,
     several_nodes: bool,
     woken: &'r Woken,
+    /// When the present round ends; [`u64::MAX`] if the run has no rounds.
+    round_ends_ns: AtomicU64,
 }
 
 /// The shortest and the longest sleep of a run before it checks for a cancellation and for its
@@ -118,6 +123,7 @@ impl<'r, R: Run> RunState<'r, R> {
             speculative,
             several_nodes: Machine::host().nodes().len() > 1,
             woken,
+            round_ends_ns: AtomicU64::new(u64::MAX),
         }
     }
 
@@ -354,7 +360,10 @@ impl<'r, R: Run> RunState<'r, R> {
         if self.team.is_any_at_work() {
             fence::heavy();
         }
-        !planted(Bug::ForgottenLeaver) && self.has_ready() && !self.is_over()
+        !planted(Bug::ForgottenLeaver)
+            && self.has_ready()
+            && !self.is_over()
+            && !self.team.is_paused()
     }
 
     /// Runs the roles of a slot, one after another, until it has none.
@@ -424,10 +433,10 @@ impl Drop for SlotGuard<'_> {
 
 /// The result of a run that did not panic: a report, and the number of units that wait for a change
 /// that no thread will make.
-type Ended<R> = (Report<<R as Run>::Local>, usize);
+pub(super) type Ended<R> = (Report<<R as Run>::Local>, usize);
 
 /// The result of a run or the payload of a panic, and the units that are left.
-type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<<R as Run>::Unit>);
+pub(super) type Outcome<R> = (std::thread::Result<Ended<R>>, Vec<<R as Run>::Unit>);
 
 /// Runs `units`.
 pub(super) fn run<R: Run>(

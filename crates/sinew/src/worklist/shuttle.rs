@@ -141,6 +141,48 @@ fn shuttle_every_unit_commits_once_in_any_order() {
     explore(change_everything_in_other_orders);
 }
 
+/// Runs in rounds, most of which end before the list is empty. Half of the units come later.
+fn rounds_while_everything_changes() {
+    for first in 0..4 {
+        let (trial, sum) = (Trial::new(), TVar::new(0));
+        let mut list = Worklist::new().order(order(first)).speculative().control(&trial.control);
+        list = list.tune(Tuning::Fixed(settings(first)));
+        let handle = list.settings_handle();
+        let work = Functions::new(
+            |tx, &unit: &usize, more: &mut More<usize>| {
+                more.extend((unit < UNITS).then_some(unit + UNITS));
+                sum.modify(tx, |sum| sum + 1).map(|()| unit)
+            },
+            |(): &mut (), unit| {
+                trial.runs[unit].fetch_add(1, Ordering::Relaxed);
+                if unit == 2 {
+                    let handle = handle.clone();
+                    trial.changers.run(move || handle.set(settings(first + 1)));
+                }
+            },
+        );
+        let pool = sinew_core::Pool::builder().threads(3).build().unwrap();
+        let most = std::time::Duration::from_micros(20 * first as u64);
+        let report = list.run_in_rounds(&pool, &work, |rounds| {
+            for part in [0..UNITS / 2, UNITS / 2..UNITS] {
+                rounds.extend(part.collect());
+                while rounds.run(most) != Round::Idle {}
+            }
+        });
+        assert_eq!((report.unwrap().commits, list.len()), (2 * UNITS as u64, 0));
+        assert_eq!(sum.load(), 2 * UNITS as u64);
+        assert!(trial.runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 1));
+        trial.changers.join();
+    }
+}
+
+/// Catches: a unit that is lost or runs twice at the end of a round, a round that ends the run
+/// while units are left, and rounds without end.
+#[test]
+fn shuttle_every_unit_commits_once_in_rounds() {
+    explore(rounds_while_everything_changes);
+}
+
 #[test]
 #[should_panic]
 fn shuttle_finds_a_run_that_ends_while_units_are_left() {

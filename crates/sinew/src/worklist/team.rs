@@ -41,6 +41,8 @@ pub(super) struct Team {
     slots: Participants,
     /// The run is to end: a unit panicked, or the run was cancelled.
     stopped: AtomicBool,
+    /// Workers leave when they have no failed attempt to repeat; see `rounds`.
+    paused: AtomicBool,
 }
 
 const PRESENT: u64 = 1 << 32;
@@ -101,6 +103,7 @@ impl Team {
             present: AtomicU64::new(0),
             slots: Participants::with_ranks(slots),
             stopped: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
         }
     }
 
@@ -165,6 +168,17 @@ impl Team {
     #[inline]
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Ends or begins a round.
+    pub(super) fn set_paused(&self, paused: bool) {
+        // Relaxed, as for `stop`.
+        self.paused.store(paused, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused.load(Ordering::Relaxed)
     }
 }
 

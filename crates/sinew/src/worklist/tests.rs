@@ -2,6 +2,7 @@
 
 mod local;
 mod order;
+mod rounds;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

@@ -237,6 +237,11 @@ impl ListTuner {
         self.began_ns = now_ns;
     }
 
+    /// Leaves `ns` nanoseconds out of the time of this run: between two rounds no worker runs.
+    pub(super) fn skip(&mut self, ns: u64) {
+        self.began_ns += ns;
+    }
+
     /// Ends a run with these totals.
     pub(super) fn end(&mut self, counts: Counts, now_ns: u64) {
         self.before = self.totals(counts, now_ns);
@@ -319,6 +324,20 @@ mod tests {
         assert!(contended.stealing);
         let rows = list_tuner.path.rows();
         assert_eq!(rows.iter().map(|row| row.counts.elapsed_ns).collect::<Vec<_>>(), [1_000, 500]);
+    }
+
+    /// Catches: time between two rounds that makes an epoch slow.
+    #[test]
+    fn time_between_two_rounds_is_left_out() {
+        let mut list_tuner = ListTuner::new(2, Knobs::default(), true).unwrap();
+        let counts = |commits| Counts { commits, ..Counts::default() };
+        list_tuner.begin(400, 2);
+        list_tuner.start(1_000);
+        list_tuner.poll(counts(10), 2_000);
+        list_tuner.skip(50_000);
+        list_tuner.poll(counts(20), 52_500);
+        let times = list_tuner.path.rows().iter().map(|row| row.counts.elapsed_ns);
+        assert_eq!(times.collect::<Vec<_>>(), [1_000, 500]);
     }
 
     /// Catches: a tuner that continues with the first number of cores, an epoch of two numbers of

@@ -322,7 +322,11 @@ pub(super) struct Functions<U, V, L, F, G> {
 }
 
 impl<U, V, L, F, G> Functions<U, V, L, F, G> {
-    pub(super) fn new(process: F, fold: G) -> Self {
+    pub(super) fn new<'env>(process: F, fold: G) -> Self
+    where
+        F: for<'tx> Fn(&mut Tx<'tx, 'env>, &U, &mut More<U>) -> TxResult<V>,
+        G: Fn(&mut L, V),
+    {
         Self { process, fold, types: PhantomData }
     }
 }
@@ -362,7 +366,7 @@ pub(super) struct Plain<U, V, L, F, G>(Functions<U, V, L, F, G>);
 
 impl<U, V, L, F, G> Plain<U, V, L, F, G> {
     pub(super) fn new(process: F, fold: G) -> Self {
-        Self(Functions::new(process, fold))
+        Self(Functions { process, fold, types: PhantomData })
     }
 }
 

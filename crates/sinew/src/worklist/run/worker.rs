@@ -147,7 +147,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             if now != self.version && self.follow(now) {
                 return End::Replaced;
             }
-            if self.state.is_over() {
+            if self.state.is_over() || self.is_paused() {
                 return End::Over;
             }
             if self.role != Role::Work {
@@ -155,6 +155,7 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
             }
             if self.participant.poll_after(std::mem::take(&mut self.ran)) {
                 self.record_cpu();
+                self.state.check_round();
             }
             self.poll_tuner();
             if !self.fill() {
@@ -167,6 +168,13 @@ impl<'w, 'scope: 'w, 'env, 'r, R: Run> Worker<'w, 'scope, 'env, 'r, R> {
                 self.process();
             }
         }
+    }
+
+    /// Whether the round is over. A failed attempt is repeated first: its worker would begin the
+    /// next round without a count of failures, and so might never become irrevocable.
+    #[inline]
+    fn is_paused(&self) -> bool {
+        self.failures == 0 && self.state.team.is_paused()
     }
 
     /// Records the CPU of its thread, for the helpers.
