@@ -150,6 +150,11 @@ impl Lifelines {
         share
     }
 
+    /// Whether a rank waits for a push of this one.
+    pub fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// A rank that waits for a push, and how many of its `units` this rank gives to it: an equal
     /// share. None if no rank waits, or if there are too few units.
     pub fn push(&mut self, units: usize) -> Option<(Rank, usize)> {
@@ -401,8 +406,10 @@ mod tests {
         assert_eq!(rank.push(1), None);
         assert_eq!(rank.push(8), Some((1, 2)));
         assert_eq!(rank.push(2), Some((2, 1)));
+        assert!(rank.is_waited_for());
         assert_eq!(rank.push(8), Some((4, 4)));
         assert_eq!(rank.push(8), None);
+        assert!(!rank.is_waited_for());
     }
 
     #[test]

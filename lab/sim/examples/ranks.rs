@@ -1,33 +1,38 @@
-//! Prints how a bag of tasks behaves at numbers of ranks up to one:
-//! `cargo run --release -p sinew-sim --example ranks -- 65536 200000 1000 100`. The other numbers
-//! are the nodes a rank, of a microsecond each, the most nodes that are one unit, and the
-//! microseconds of a batch.
+//! Prints how a bag of tasks behaves at numbers of ranks:
+//! `cargo run --release -p sinew-sim --example ranks -- 1,16,256 each=200000,shape=critical`. More
+//! bags may follow, each with a table of its own.
 
+use std::time::Instant;
+
+use sinew_sim::NS;
 use sinew_sim::ranks::{RanksSetup, run_ranks};
 
-fn main() {
-    let numbers = std::env::args().skip(1).map(|text| text.parse::<u64>());
-    let numbers: Vec<u64> = numbers.collect::<Result<_, _>>().expect("arguments are numbers");
-    let number = |at: usize, default| numbers.get(at).copied().unwrap_or(default);
-    let (most, each, grain) = (number(0, 65_536), number(1, 200_000), number(2, 1_000));
-    let batch_ns = 1_000 * number(3, 100);
-    println!("{each} nodes a rank, at most {grain} a unit, batches of {batch_ns} ns");
-    println!(
-        "| ranks | efficiency | messages a unit | failed steals a unit | failed steals a rank |"
-    );
-    println!("|---|---|---|---|---|");
-    let mut ranks = 1_u32;
-    while u64::from(ranks) <= most {
-        let nodes = each * u64::from(ranks);
-        let report = run_ranks(RanksSetup { grain, batch_ns, ..RanksSetup::new(ranks, nodes) });
-        let units = report.units as f64;
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let numbers = words.first().map_or("1,16,256,4096", String::as_str);
+    let bags = if words.len() > 1 { &words[1..] } else { &[String::new()] };
+    for text in bags {
+        let bag: RanksSetup = text.parse()?;
+        println!("{text}");
         println!(
-            "| {ranks} | {:.3} | {:.4} | {:.4} | {:.1} |",
-            report.efficiency(ranks),
-            report.messages as f64 / units,
-            report.refused as f64 / units,
-            report.refused as f64 / f64::from(ranks),
+            "| ranks | efficiency | messages a unit | failed a unit | failed a rank | time s |"
         );
-        ranks *= 4;
+        println!("|---|---|---|---|---|---|");
+        for ranks in numbers.split(',') {
+            let setup = bag.scaled(ranks.parse()?).ok_or("at most 2^20 ranks")?;
+            let began = Instant::now();
+            let report = run_ranks(setup);
+            let units = report.units as f64;
+            println!(
+                "| {ranks} | {:.3} | {:.5} | {:.5} | {:.1} | {:.3} |",
+                report.efficiency(&setup),
+                report.messages as f64 / units,
+                report.refused as f64 / units,
+                report.refused as f64 / f64::from(setup.ranks),
+                (report.time / NS) as f64 / 1e9,
+            );
+            eprintln!("{} events in {:.1} s", report.events, began.elapsed().as_secs_f64());
+        }
     }
+    Ok(())
 }

@@ -20,6 +20,7 @@
 //! | `power` | the machine's power, measured |
 //! | `demand`, `last_loop` | what a program reports: how much work it has, its last schedule |
 //! | `script` | requests over time |
+//! | [`jobs`] | how many cores each rank of jobs on several machines gets |
 //!
 //! # Invariants
 //!
@@ -44,6 +45,7 @@ mod contention;
 mod count;
 mod curve;
 mod demand;
+pub mod jobs;
 mod layout;
 mod meter;
 mod name;

@@ -16,8 +16,8 @@ use sinew_sim::programs::{Dispatch, Policy, Power};
 use sinew_sim::{Duration, Idle, Stack, Waiting};
 
 use super::kind::{
-    COSTS, DOMAINS, Kind, LEAVES, LOOPS, MOST, PLACED, PROGRAMS, SAMPLED, SAMPLING, SEEDED, SHARED,
-    STEALING, Scope, WORKLIST, WORKLISTS, is,
+    COSTS, DOMAINS, Kind, LEAVES, LOOPS, MOST, PLACED, PROGRAMS, RANKS, SAMPLED, SAMPLING, SEEDED,
+    SHARED, STEALING, Scope, WORKLIST, WORKLISTS, is,
 };
 use super::prices::{Price, price};
 use crate::values::{count, runs, schedule, seed, watts};
@@ -29,10 +29,12 @@ pub(crate) struct SimArgs {
     /// random:1000, geometric:3,8, binomial:2000,4,0.24, chains:2,100. Loops: loop:10000,heavy (or
     /// biased, or decreasing). Recordings of `sinew-lab run --record`: graph:FILE. Worklists:
     /// worklist:units=10000,reads=10,writes=2. Tasks with locality domains: domains:3600. Programs
-    /// that share machines: programs. Sampled victims on 2 to 1024 workers, in the model of
+    /// that share machines: programs. A bag over processes without common memory:
+    /// ranks:each=200000,shape=critical. Sampled victims on 2 to 1024 workers, in the model of
     /// "Manycore Work Stealing": sampling
     pub(crate) program: Option<String>,
-    /// Numbers of workers, comma-separated [default: the number of PUs of the machine, or 2]
+    /// Numbers of workers, or of ranks, comma-separated [default: the number of PUs of the machine,
+    /// or 2]
     #[arg(
         long,
         help_heading = MOST.heading,
@@ -214,6 +216,7 @@ impl SimArgs {
             Some(SAMPLING) => Some(Kind::Sampling),
             Some(PROGRAMS) => Some(Kind::Programs),
             Some(name) if is(DOMAINS, name) => Some(Kind::Domains),
+            Some(name) if is(RANKS, name) => Some(Kind::Ranks),
             Some(name) if is(WORKLIST, name) => Some(Kind::Worklist),
             Some(_) if !self.schedule.is_empty() => Some(Kind::Loop),
             Some(name) if name.starts_with("graph:") => Some(Kind::Graph),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use Kind::{Domains, Graph, Loop, Programs, Sampling, Tasks, Validate, Worklist};
+use Kind::{Domains, Graph, Loop, Programs, Ranks, Sampling, Tasks, Validate, Worklist};
 
 /// The name of the figure among the programs.
 pub(super) const SAMPLING: &str = "sampling";
@@ -10,6 +10,7 @@ pub(super) const SAMPLING: &str = "sampling";
 pub(super) const PROGRAMS: &str = "programs";
 pub(super) const WORKLIST: &str = "worklist";
 pub(super) const DOMAINS: &str = "domains";
+pub(super) const RANKS: &str = "ranks";
 
 /// Whether a program is of this kind, with or without numbers after its name.
 pub(super) fn is(kind: &str, name: &str) -> bool {
@@ -25,19 +26,21 @@ pub(super) enum Kind {
     Worklist,
     Domains,
     Programs,
+    Ranks,
     Sampling,
     Validate,
     Calibrate,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Tasks,
         Self::Graph,
         Self::Loop,
         Self::Worklist,
         Self::Domains,
         Self::Programs,
+        Self::Ranks,
         Self::Sampling,
         Self::Validate,
         Self::Calibrate,
@@ -53,6 +56,7 @@ impl fmt::Display for Kind {
             Self::Worklist => "worklists",
             Self::Domains => "domains",
             Self::Programs => "programs",
+            Self::Ranks => "ranks",
             Self::Sampling => "sampling",
             Self::Validate => "--validate",
             Self::Calibrate => "--calibrate",
@@ -80,15 +84,15 @@ static SCOPES: [&Scope; 10] =
 
 pub(super) static MOST: Scope = Scope {
     heading: "For all but programs, --validate and --calibrate",
-    kinds: &[Tasks, Graph, Loop, Worklist, Domains, Sampling],
+    kinds: &[Tasks, Graph, Loop, Worklist, Domains, Ranks, Sampling],
 };
 pub(super) static PLACED: Scope = Scope {
-    heading: "For all but sampling, --validate and --calibrate",
+    heading: "For all but ranks, sampling, --validate and --calibrate",
     kinds: &[Tasks, Graph, Loop, Worklist, Domains, Programs],
 };
 pub(super) static SEEDED: Scope = Scope {
     heading: "For all but --validate and --calibrate",
-    kinds: &[Tasks, Graph, Loop, Worklist, Domains, Programs, Sampling],
+    kinds: &[Tasks, Graph, Loop, Worklist, Domains, Programs, Ranks, Sampling],
 };
 pub(super) static LEAVES: Scope = Scope {
     heading: "For trees of tasks, loops, worklists and domains",

@@ -7,6 +7,7 @@
 //! | `programs` | programs that share machines |
 //! | `measured` | programs from the output of `sinew top` |
 //! | `domains` | locality domains |
+//! | `ranks` | a bag over processes that share no memory |
 //! | `calibrate` | measured costs of scheduling on this machine |
 //! | `crowding` | the slow-down of work while another core works too |
 //! | `loops` | loops under each schedule |
@@ -33,6 +34,7 @@ mod options;
 mod prices;
 mod programs;
 mod quiet;
+mod ranks;
 mod rows;
 mod runs;
 mod setup;
@@ -71,6 +73,7 @@ pub(crate) fn perform(given: &SimArgs) -> Result<(), Failure> {
         Kind::Sampling => runs::figure(args, &watch)?,
         Kind::Programs => programs::rows(args, &watch)?,
         Kind::Domains => domains::rows(name, args, &watch)?,
+        Kind::Ranks => ranks::rows(name, args, &watch)?,
         Kind::Worklist => worklist::rows(name, args, &watch)?,
         Kind::Loop => loops::rows(name, args, &watch)?,
         Kind::Tasks | Kind::Graph => runs::rows(name, args, &watch)?,

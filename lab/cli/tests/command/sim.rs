@@ -67,6 +67,8 @@ fn bad_input_is_one_line_and_status_2() {
         (&["worklist:units=9,odd=1"], "odd=1"),
         (&["worklist:variables=0"], "variables"),
         (&["domains:many"], "many"),
+        (&["ranks:each=none"], "each=none"),
+        (&["ranks:stop=7@1", "--workers", "4"], "4 ranks"),
         (&["tree:8", "--schedule", "static"], "tree:8"),
         (&["programs", "--policy", "fair"], "fair"),
         (&["programs", "--machine", "package:64 core:32"], "2048"),
@@ -150,6 +152,10 @@ fn worklists_and_programs_have_a_row_for_each_case() {
     assert!(String::from_utf8_lossy(&fixed.stdout).contains("4 threads, stealing"), "{fixed:?}");
     let domains = sim(&["domains:200", "--machine", "package:2 core:2"]);
     assert_eq!(lines(&domains.stdout).len(), 2 + 12, "{domains:?}");
+    let ranks = sim(&["ranks:each=5000,stop=2@1", "--workers", "1,3,8"]);
+    assert_eq!(ranks.status.code(), Some(2), "one rank has no rank 2: {ranks:?}");
+    let ranks = sim(&["ranks:each=5000,stop=2@1", "--workers", "3,8"]);
+    assert_eq!(lines(&ranks.stdout).len(), 2 + 2 + 2, "{ranks:?}");
     let programs = sim(&["programs", "--programs", "12", "--machines", "2", "--machine", "core:4"]);
     assert!(programs.status.success(), "{programs:?}");
     assert_eq!(lines(&programs.stdout).len(), 2 + 6);
