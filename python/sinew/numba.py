@@ -61,6 +61,14 @@ def use():
             "sinew.numba.use() before the first parallel function"
         )
     layer = types.ModuleType(_MODULE, __doc__)
+    fill(layer)
+    sys.modules[_MODULE] = layer
+    numba.np.ufunc.omppool = layer
+    numba.config.THREADING_LAYER = "omp"
+
+
+def fill(layer):
+    """Gives the module `layer` the functions that numba expects of a threading layer."""
     for name in _OURS:
         setattr(layer, name, address(f"sinew_numba_{name}"))
     for name in _UNUSED:
@@ -68,9 +76,6 @@ def use():
     for name in _NUMBAS:
         setattr(layer, name, getattr(workqueue, name))
     layer.openmp_vendor = "Sinew"
-    sys.modules[_MODULE] = layer
-    numba.np.ufunc.omppool = layer
-    numba.config.THREADING_LAYER = "omp"
 
 
 def is_used():

@@ -37,7 +37,10 @@ const STEPS: [Step; 27] = [
     Step { name: "overflow", run: overflow },
     Step { name: "compat", run: compat },
     Step { name: "doors", run: || doors::in_ci().map(skipped_for) },
-    Step { name: "python", run: || doors::python().map(skipped_for) },
+    Step {
+        name: "python",
+        run: || doors::python(&doors::PythonOptions::default()).map(skipped_for),
+    },
     Step { name: "fuzz", run: fuzz },
     Step { name: "rayon", run: || rayon::tests().map(|()| Passed) },
     Step { name: "tbb", run: || tbb::run().map(skipped_for) },

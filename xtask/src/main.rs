@@ -81,7 +81,7 @@ enum Chore {
     /// Install Sinew for C and C++: the library, its headers, files for pkg-config and CMake.
     InstallC(doors::Options),
     /// Install the Python package into an environment below target/, and test it there.
-    Python,
+    Python(doors::PythonOptions),
     /// Make one file that measures Sinew on any machine, without a toolchain there.
     Scale(scale::Options),
     /// Compare two versions of the bench program, in interleaved rounds.
@@ -111,7 +111,7 @@ fn main() -> ExitCode {
         }
         Chore::NumaGuest(options) => numa::run(&options),
         Chore::InstallC(options) => doors::install(&options),
-        Chore::Python => doors::python().map(|missing| {
+        Chore::Python(options) => doors::python(&options).map(|missing| {
             if let Some(reason) = missing {
                 println!("skipped: {reason}");
             }

@@ -61,6 +61,11 @@ typedef enum sinew_schedule {
     SINEW_SCHEDULE_GUIDED = 3,    /* chunks that shrink with the remainder, down to `chunk` */
     SINEW_SCHEDULE_FACTORING = 4, /* batches of equal chunks, down to `chunk` */
     SINEW_SCHEDULE_STEALING = 5,  /* idle workers take half of another's range */
+    SINEW_SCHEDULE_AFFINITY = 6,  /* what each worker ran last time; idle ones take from others */
+    SINEW_SCHEDULE_WEIGHTED = 7,  /* shares by the workers' speeds; idle ones take from others */
+    SINEW_SCHEDULE_SIMPLE = 8,    /* halves of halves, down to at most `chunk` indices */
+    SINEW_SCHEDULE_ADAPTIVE = 9,  /* the same, further where ranges are taken, to `chunk` */
+    SINEW_SCHEDULE_AUTO = 10,     /* tries several in the first long runs of a function */
     SINEW_SCHEDULE_TAPERED = 11   /* chunks that begin with `chunk` and shrink to 1 */
 } sinew_schedule;
 
@@ -74,6 +79,7 @@ typedef enum sinew_wait {
 /* Handles, valid until they are destroyed. Later uses return SINEW_EHANDLE. */
 typedef struct sinew_pool sinew_pool;
 typedef struct sinew_control sinew_control;
+typedef struct sinew_memory sinew_memory;
 typedef struct sinew_scope sinew_scope;
 
 /* Called with the indices from `begin` to before `end`. `worker` is the number of the participant:
@@ -123,6 +129,13 @@ sinew_status sinew_set_threads(sinew_pool *pool, unsigned threads);
 /* The schedule of loops that have the default one. `chunk` counts where the schedule has one. */
 sinew_status sinew_set_schedule(sinew_pool *pool, unsigned schedule, size_t chunk);
 
+/* Binds the pool's threads to processors: "compact", "scatter", a list such as "0,2,4-7", or
+ * "none", as null is. Errors: EINVAL for another text, and for a processor that this process may
+ * not use. */
+sinew_status sinew_set_mapping(sinew_pool *pool, const char *mapping);
+/* Ends all loops that run under controls, with SINEW_ECANCELLED. Later ones are not affected. */
+sinew_status sinew_cancel(sinew_pool *pool);
+
 /* Tells a pool with spare workers that the calling callback is about to block, and that it goes
  * on: another worker takes its place meanwhile. Without spare workers they do nothing. Errors:
  * ETHREAD outside of callbacks, EINVAL for an end without a beginning. */
@@ -160,10 +173,27 @@ sinew_status sinew_control_set_threads(sinew_control *control, unsigned threads)
 sinew_status sinew_control_set_schedule(sinew_control *control, unsigned schedule, size_t chunk);
 /* Ends the loops, also those that begin later, with SINEW_ECANCELLED. It is final. */
 sinew_status sinew_control_cancel(sinew_control *control);
+/* The same after a time from now on. The earliest of several times counts. */
+sinew_status sinew_control_cancel_after(sinew_control *control, uint64_t nanoseconds);
+/* Stores 1 if the control is cancelled, or its time is over, and otherwise 0. */
+sinew_status sinew_control_is_cancelled(sinew_control *control, int *cancelled);
+/* Binds the participants, as sinew_set_mapping does for a pool; null takes the request back. */
+sinew_status sinew_control_set_mapping(sinew_control *control, const char *mapping);
 /* The indices of all loops that have begun under the control, and how many are done. */
 sinew_status sinew_control_progress(sinew_control *control, uint64_t *done, uint64_t *total);
 
 /* ---- Loops ---- */
+
+/* A memory keeps what the schedules affinity and weighted learn in a run of a loop, for its next
+ * run. Without one, and in the first run, each worker begins with an equal share. */
+sinew_status sinew_memory_create(sinew_memory **memory);
+/* Forgets everything. */
+sinew_status sinew_memory_clear(sinew_memory *memory);
+/* Errors: EBUSY while a loop has it. */
+sinew_status sinew_memory_destroy(sinew_memory *memory);
+
+/* The schedule and the chunk of a text such as "static" or "dynamic:64". Errors: EINVAL. */
+sinew_status sinew_schedule_from_name(const char *name, unsigned *schedule, size_t *chunk);
 
 typedef struct sinew_loop_options {
     size_t struct_size;
@@ -171,9 +201,10 @@ typedef struct sinew_loop_options {
     unsigned threads;       /* the most participants, or SINEW_ALL */
     size_t chunk;           /* for schedules that have one */
     sinew_control *control; /* or null */
+    sinew_memory *memory;   /* or null */
 } sinew_loop_options;
 #define SINEW_LOOP_OPTIONS_INIT \
-    {sizeof(sinew_loop_options), SINEW_SCHEDULE_DEFAULT, SINEW_ALL, 0, NULL}
+    {sizeof(sinew_loop_options), SINEW_SCHEDULE_DEFAULT, SINEW_ALL, 0, NULL, NULL}
 
 /* Calls `function` with disjoint ranges that cover the indices below `n`. `options` may be null.
  * Errors: EINVAL, EHANDLE, EFORK; ESTOPPED if a callback returned another value than 0, ECANCELLED

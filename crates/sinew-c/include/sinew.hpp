@@ -9,6 +9,7 @@
 #include <sinew.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -80,6 +81,10 @@ public:
     void set_schedule(sinew_schedule schedule, std::size_t chunk = 0) {
         check(sinew_set_schedule(handle_, schedule, chunk));
     }
+    // Such as "compact", "0,2,4-7" or "none".
+    void set_mapping(const char* mapping) { check(sinew_set_mapping(handle_, mapping)); }
+    // Ends the loops that run under controls. Later ones are not affected.
+    void cancel() { check(sinew_cancel(handle_)); }
 
     sinew_counters counters() const {
         sinew_counters counters = SINEW_COUNTERS_INIT;
@@ -135,8 +140,20 @@ public:
     void set_schedule(sinew_schedule schedule, std::size_t chunk = 0) {
         check(sinew_control_set_schedule(handle_, schedule, chunk));
     }
+    // As for a pool; null takes the request back.
+    void set_mapping(const char* mapping) { check(sinew_control_set_mapping(handle_, mapping)); }
     // Loops under it throw `sinew::cancelled`, those that begin later included.
     void cancel() { check(sinew_control_cancel(handle_)); }
+    // The same after a time from now on. The earliest of several times counts.
+    void cancel_after(std::chrono::nanoseconds time) {
+        const auto count = time.count() < 0 ? 0 : time.count();
+        check(sinew_control_cancel_after(handle_, static_cast<std::uint64_t>(count)));
+    }
+    bool is_cancelled() const {
+        int cancelled = 0;
+        check(sinew_control_is_cancelled(handle_, &cancelled));
+        return cancelled != 0;
+    }
 
     progress_counts progress() const {
         progress_counts counts{0, 0};
@@ -146,6 +163,23 @@ public:
 
 private:
     sinew_control* handle_ = nullptr;
+};
+
+// What the schedules affinity and weighted learn in a run of a loop, for its next run.
+class memory {
+public:
+    memory() { check(sinew_memory_create(&handle_)); }
+    ~memory() {
+        if (sinew_memory_destroy(handle_) == SINEW_EBUSY) std::terminate();
+    }
+    memory(const memory&) = delete;
+    memory& operator=(const memory&) = delete;
+
+    sinew_memory* get() const noexcept { return handle_; }
+    void clear() { check(sinew_memory_clear(handle_)); }
+
+private:
+    sinew_memory* handle_ = nullptr;
 };
 
 // The options of a call: `sinew::options().in(pool).threads(2)`.
@@ -166,8 +200,17 @@ public:
         loop_.chunk = chunk;
         return *this;
     }
+    // By its name, such as "guided:8".
+    options& schedule(const char* name) {
+        check(sinew_schedule_from_name(name, &loop_.schedule, &loop_.chunk));
+        return *this;
+    }
     options& under(const control& control) noexcept {
         loop_.control = control.get();
+        return *this;
+    }
+    options& remember(const memory& memory) noexcept {
+        loop_.memory = memory.get();
         return *this;
     }
 

@@ -1,14 +1,17 @@
-//! Controls: handles that change loops while they run.
+//! Controls, handles that change loops while they run; and memories of loops that run repeatedly.
 
-use std::ffi::c_uint;
+use std::ffi::{c_char, c_int, c_uint};
+use std::time::Duration;
 
 use sinew_loops::Control;
+use sinew_loops::source::LoopMemory;
 
 use crate::handle::{Handle, Kind, Table, Use};
 use crate::options;
 use crate::status::{Outcome, Status, guarded, put};
 
 static CONTROLS: Table<Control, 16384> = Table::new(Kind::Control);
+static MEMORIES: Table<LoopMemory, 16384> = Table::new(Kind::Memory);
 
 /// The control of a handle; `None` for a null pointer.
 ///
@@ -17,6 +20,36 @@ static CONTROLS: Table<Control, 16384> = Table::new(Kind::Control);
 /// [`Status::Handle`] if it does not exist.
 pub(crate) fn of(handle: Handle) -> Outcome<Option<Use<Control>>> {
     if handle.is_null() { Ok(None) } else { CONTROLS.get(handle).map(Some) }
+}
+
+/// The same for a memory.
+///
+/// # Errors
+///
+/// [`Status::Handle`] if it does not exist.
+pub(crate) fn memory_of(handle: Handle) -> Outcome<Option<Use<LoopMemory>>> {
+    if handle.is_null() { Ok(None) } else { MEMORIES.get(handle).map(Some) }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sinew_memory_create(out: *mut Handle) -> Status {
+    guarded(|| match out.is_null() {
+        true => Err(Status::Invalid),
+        false => put(out, MEMORIES.insert(LoopMemory::new())?),
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sinew_memory_clear(memory: Handle) -> Status {
+    guarded(|| {
+        MEMORIES.get(memory)?.clear();
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sinew_memory_destroy(memory: Handle) -> Status {
+    guarded(|| MEMORIES.remove(memory).map(drop))
 }
 
 #[unsafe(no_mangle)]
@@ -59,6 +92,28 @@ extern "C" fn sinew_control_cancel(control: Handle) -> Status {
     guarded(|| {
         CONTROLS.get(control)?.cancel();
         Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sinew_control_cancel_after(control: Handle, nanoseconds: u64) -> Status {
+    guarded(|| {
+        CONTROLS.get(control)?.cancel_after(Duration::from_nanos(nanoseconds));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sinew_control_is_cancelled(control: Handle, out: *mut c_int) -> Status {
+    guarded(|| put(out, c_int::from(CONTROLS.get(control)?.is_cancelled())))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sinew_control_set_mapping(control: Handle, mapping: *const c_char) -> Status {
+    guarded(|| {
+        let mapping = options::mapping(mapping)?;
+        let control = CONTROLS.get(control)?;
+        control.set_mapping(mapping.as_ref()).map_err(|_| Status::Invalid)
     })
 }
 

@@ -10,12 +10,17 @@
 //! - T1: only the thread that has moved a slot to `HELD` writes its entry, or moves it out.
 //! - T2: an entry is read while the slot is `ALIVE` and its reader is counted, or by a caller that
 //!   the header forbids to remove it meanwhile.
+//! - T3: only the thread that has inserted a value writes the number of its entries. It counts
+//!   itself, executes a light fence, and looks whether the slot is still `ALIVE`; a remover moves
+//!   the slot to `HELD`, executes the heavy fence, and looks at the number. One sees the other.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 
+use sinew_sync::fence;
 use sinew_sync::statics::{AtomicU32, AtomicU64, Ordering};
 
 use crate::status::{Outcome, Status};
@@ -29,6 +34,7 @@ pub(crate) enum Kind {
     Pool = 5,
     Control = 9,
     Scope = 13,
+    Memory = 7,
 }
 
 const FREE: u64 = 0;
@@ -50,6 +56,9 @@ pub(crate) struct Table<T, const N: usize> {
 struct Slot<T> {
     /// From the lowest bit: two for the phase, 30 for the users, 32 for the generation.
     state: AtomicU64,
+    /// The thread that has inserted the value, and how often it is inside of it (T3).
+    inserter: AtomicU64,
+    entries: AtomicU32,
     entry: UnsafeCell<MaybeUninit<Entry<T>>>,
 }
 
@@ -91,6 +100,9 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
             let entry = Entry { value, process: std::process::id() };
             // SAFETY: T1.
             unsafe { (*slot.entry.get()).write(entry) };
+            // Relaxed: published with the state. A forked child may have left the number behind.
+            slot.inserter.store(this_thread(), Ordering::Relaxed);
+            slot.entries.store(0, Ordering::Relaxed);
             let alive = state | ALIVE;
             // Release: readers find the entry.
             slot.state.store(alive, Ordering::Release);
@@ -126,6 +138,27 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
         }
     }
 
+    /// Keeps the value while the result exists, as [`get`](Self::get) does. For the thread that has
+    /// inserted it without a locked instruction.
+    ///
+    /// # Errors
+    ///
+    /// [`Status::Handle`] if there is none.
+    #[inline]
+    pub(crate) fn enter(&'static self, handle: Handle) -> Outcome<Entered<T>> {
+        let (slot, _) = self.find(handle)?;
+        // Relaxed: of this thread, or of a value that this handle does not name.
+        let is_mine = || slot.inserter.load(Ordering::Relaxed) == this_thread();
+        if !fence::is_asymmetric() || !is_mine() {
+            return Ok(Entered::Counted(self.get(handle)?));
+        }
+        let entries = slot.entries.load(Ordering::Relaxed);
+        slot.entries.store(entries + 1, Ordering::Relaxed);
+        fence::light();
+        let entered = Entered::Own(Own { entries: &slot.entries, here: PhantomData });
+        self.find(handle).map(|_| entered)
+    }
+
     /// The value, without a count: the caller knows that it is not removed meanwhile.
     ///
     /// # Errors
@@ -149,11 +182,19 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
             let (slot, state) = self.find(handle)?;
             // SAFETY: T2.
             let made_by = unsafe { (*slot.entry.get()).assume_init_ref().process };
-            if state & USERS != 0 && made_by == std::process::id() {
+            let is_here = made_by == std::process::id();
+            // Acquire: the entries are over for the thread that removes the value.
+            let is_entered = || slot.entries.load(Ordering::Acquire) != 0;
+            if is_here && (state & USERS != 0 || is_entered()) {
                 return Err(Status::Busy);
             }
             let generation = state & !(USERS | PHASE);
             if slot.moves(state, generation | HELD) {
+                fence::heavy();
+                if is_here && is_entered() {
+                    slot.state.store(state, Ordering::Release);
+                    return Err(Status::Busy);
+                }
                 // SAFETY: T1.
                 let entry = unsafe { (*slot.entry.get()).assume_init_read() };
                 let next = generation.wrapping_add(GENERATION) | FREE;
@@ -167,7 +208,8 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
 impl<T> Slot<T> {
     const fn empty() -> Self {
         let entry = UnsafeCell::new(MaybeUninit::uninit());
-        Self { state: AtomicU64::new(0), entry }
+        let (state, inserter) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { state, inserter, entries: AtomicU32::new(0), entry }
     }
 
     fn moves(&self, from: u64, to: u64) -> bool {
@@ -181,6 +223,35 @@ impl<T> Slot<T> {
     unsafe fn value(&self) -> &T {
         // SAFETY: as the caller says.
         unsafe { &(*self.entry.get()).assume_init_ref().value }
+    }
+}
+
+/// A number that no other thread has while this one exists.
+#[inline]
+fn this_thread() -> u64 {
+    thread_local!(static HERE: u8 = const { 0 });
+    HERE.with(|here| std::ptr::from_ref(here).addr() as u64)
+}
+
+/// A value that is not removed while this exists.
+pub(crate) enum Entered<T: 'static> {
+    Own(#[expect(dead_code, reason = "its end counts")] Own),
+    Counted(#[expect(dead_code, reason = "its end counts")] Use<T>),
+}
+
+/// An entry by the thread that has inserted the value, which this does not leave (T3).
+pub(crate) struct Own {
+    entries: &'static AtomicU32,
+    here: PhantomData<*const ()>,
+}
+
+impl Drop for Own {
+    #[inline]
+    fn drop(&mut self) {
+        // Relaxed: this thread's own store.
+        let entries = self.entries.load(Ordering::Relaxed);
+        // Release: pairs with the load in `remove`.
+        self.entries.store(entries - 1, Ordering::Release);
     }
 }
 

@@ -16,7 +16,7 @@ use sinew_core::{Worker, global_pool};
 use sinew_loops::loops::{Options, for_each_range};
 use sinew_sync::statics::{AtomicU32, Ordering};
 
-use crate::numbers::{Number, Numbers};
+use crate::numbers::{Number, Numbers, Rule};
 
 /// A compiled function: operands, lengths of dimensions, steps, data.
 // SAFETY of a call: the arrays have the lengths that numba compiled it for.
@@ -95,7 +95,7 @@ impl Region {
 
     fn drive(&self, w: &Worker, rows: usize) {
         let threads = self.threads as usize;
-        let numbers = Numbers::new(w.index(), w.max_threads().min(threads));
+        let numbers = Numbers::new(w.index(), w.max_threads().min(threads), Rule::InTurn);
         let options = Options { threads, ..Options::default() };
         let piece = |participant: &mut Participant<'_>, range: Range<usize>| {
             self.run(participant, range);

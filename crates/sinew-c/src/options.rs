@@ -1,15 +1,15 @@
 //! Structures that callers fill in. The first field of each is its size, so later versions of the
 //! library can add fields at the end and still serve older programs.
 
-use std::ffi::c_uint;
+use std::ffi::{CStr, c_char, c_uint};
 use std::mem::MaybeUninit;
 
-use sinew_core::Wait;
+use sinew_core::{Mapping, Wait};
 use sinew_policy::chunk::Schedule;
 
 use crate::callback::{CombineFn, ReduceFn, ValueFn};
 use crate::handle::Handle;
-use crate::status::{Outcome, Status};
+use crate::status::{Outcome, Status, guarded, put};
 
 /// As many workers as there are: `SINEW_ALL`.
 pub(crate) const ALL: c_uint = c_uint::MAX;
@@ -44,6 +44,7 @@ pub(crate) struct LoopOptions {
     pub(crate) threads: c_uint,
     pub(crate) chunk: usize,
     pub(crate) control: Handle,
+    pub(crate) memory: Handle,
 }
 
 /// `sinew_reduction`.
@@ -64,7 +65,7 @@ unsafe impl ByItsSize for PoolOptions {
         Self { struct_size: size_of::<Self>(), threads: ALL, spare: 0, wait: 0, reserved: 0 };
 }
 
-// SAFETY: `repr(C)` integers and a pointer that is only compared.
+// SAFETY: `repr(C)` integers and pointers that are only compared.
 unsafe impl ByItsSize for LoopOptions {
     const DEFAULT: Self = Self {
         struct_size: size_of::<Self>(),
@@ -72,6 +73,7 @@ unsafe impl ByItsSize for LoopOptions {
         threads: ALL,
         chunk: 0,
         control: std::ptr::null_mut(),
+        memory: std::ptr::null_mut(),
     };
 }
 
@@ -142,14 +144,54 @@ pub(crate) fn threads(number: c_uint) -> Outcome<Option<usize>> {
 ///
 /// [`Status::Invalid`] for an unknown code, and for a chunk of 0 where the schedule needs one.
 pub(crate) fn schedule(code: c_uint, chunk: usize) -> Outcome<Option<Schedule>> {
-    // Those that need neither a memory of earlier loops nor a call site, and are no recursion.
-    const OFFERED: [c_uint; 6] = [1, 2, 3, 4, 5, 11];
     if code == 0 {
         return Ok(None);
     }
-    let offered = OFFERED.contains(&code);
-    let schedule = offered.then(|| Schedule::from_code(code as u8, chunk)).flatten();
-    schedule.map(Some).ok_or(Status::Invalid)
+    let code = u8::try_from(code).map_err(|_| Status::Invalid)?;
+    Schedule::from_code(code, chunk).map(Some).ok_or(Status::Invalid)
+}
+
+/// A text of the caller.
+///
+/// # Errors
+///
+/// [`Status::Invalid`] for a null pointer, and for bytes that are no text.
+pub(crate) fn text<'t>(from: *const c_char) -> Outcome<&'t str> {
+    if from.is_null() {
+        return Err(Status::Invalid);
+    }
+    // SAFETY: not null, so a string by the header's terms, which stays during the call.
+    unsafe { CStr::from_ptr(from) }.to_str().map_err(|_| Status::Invalid)
+}
+
+/// The mapping of a text; `None` for a null pointer.
+///
+/// # Errors
+///
+/// [`Status::Invalid`] for a text that is none.
+pub(crate) fn mapping(from: *const c_char) -> Outcome<Option<Mapping>> {
+    if from.is_null() {
+        return Ok(None);
+    }
+    text(from)?.parse().map(Some).map_err(|_| Status::Invalid)
+}
+
+/// `sinew_schedule_from_name`: the code and the number of a text such as `dynamic:64`.
+#[unsafe(no_mangle)]
+extern "C" fn sinew_schedule_from_name(
+    name: *const c_char,
+    schedule: *mut c_uint,
+    chunk: *mut usize,
+) -> Status {
+    guarded(|| {
+        let named: Schedule = text(name)?.parse().map_err(|_| Status::Invalid)?;
+        let (code, number) = named.code();
+        if schedule.is_null() || chunk.is_null() {
+            return Err(Status::Invalid);
+        }
+        put(schedule, c_uint::from(code))?;
+        put(chunk, number)
+    })
 }
 
 /// The wait policy of a code of the header.

@@ -1,10 +1,10 @@
 //! Pools: those that the caller creates, and the process's own, for which a null pointer stands.
 
-use std::ffi::c_uint;
+use std::ffi::{c_char, c_uint};
 use std::num::NonZero;
 use std::sync::{Arc, Condvar, PoisonError};
 
-use sinew_core::{BuildError, Counters, MAX_THREADS, Pool, Worker, global_pool};
+use sinew_core::{BuildError, Counters, MAX_THREADS, Mapping, Pool, Worker, global_pool};
 use sinew_sync::lock::Mutex;
 
 use crate::handle::{Handle, Kind, Table, Use};
@@ -114,7 +114,10 @@ pub(crate) fn run<R: Send>(
     pool.with_current(|worker| match worker {
         Some(worker) => f(worker),
         None if handle.is_null() => pool.run(f),
-        None => POOLS.get(handle)?.pool.run(f),
+        None => {
+            let _entry = POOLS.enter(handle)?;
+            pool.run(f)
+        }
     })
 }
 
@@ -261,6 +264,22 @@ extern "C" fn sinew_set_schedule(pool: Handle, schedule: c_uint, chunk: usize) -
     guarded(|| {
         let schedule = options::schedule(schedule, chunk)?;
         Here::of(pool)?.pool().control().set_schedule(schedule);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sinew_set_mapping(pool: Handle, mapping: *const c_char) -> Status {
+    guarded(|| {
+        let mapping = options::mapping(mapping)?.unwrap_or(Mapping::None);
+        Here::of(pool)?.pool().set_mapping(&mapping).map_err(|_| Status::Invalid)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn sinew_cancel(pool: Handle) -> Status {
+    guarded(|| {
+        Here::of(pool)?.pool().control().cancel();
         Ok(())
     })
 }

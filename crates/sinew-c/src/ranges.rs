@@ -5,50 +5,59 @@ use std::ops::{ControlFlow, Range};
 
 use sinew_core::Worker;
 use sinew_loops::Control;
-use sinew_loops::loops::{Options, for_each_range};
+use sinew_loops::loops::{Options, Site, for_each_range};
+use sinew_loops::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
 use sinew_policy::schedule::Mechanism;
 use sinew_sync::atomic::{AtomicBool, Ordering};
+use sinew_sync::lock::Mutex;
 
 use crate::callback::{Callback, RangeFn};
 use crate::control;
-use crate::handle::Handle;
-use crate::numbers::{Number, Numbers};
+use crate::handle::{Handle, Use};
+use crate::numbers::{Number, Numbers, Rule};
 use crate::options::{self, LoopOptions};
 use crate::pool;
 use crate::status::{Outcome, Status, guarded};
 
-/// The options of a loop of the crates below.
-///
-/// # Errors
-///
-/// [`Status::Invalid`] for a number or a schedule that is not valid.
-pub(crate) fn loop_options<'c>(
-    from: &LoopOptions,
-    control: Option<&'c Control>,
-) -> Outcome<Options<'c>> {
-    let schedule = options::schedule(from.schedule, from.chunk)?;
-    let threads = options::threads(from.threads)?.unwrap_or(usize::MAX);
-    Ok(Options {
-        schedule: schedule.unwrap_or_default(),
-        open: schedule.is_none(),
-        threads,
-        control,
-        ..Options::default()
-    })
+/// The options of a loop, checked, with what their handles stand for.
+pub(crate) struct Request {
+    schedule: Option<Schedule>,
+    threads: usize,
+    control: Option<Use<Control>>,
+    memory: Option<Use<LoopMemory>>,
+    /// The address of the loop's function, by which `Auto` knows the loop.
+    function: usize,
 }
 
-/// A loop without a control whose schedule the pool names, as far as it has a number for each
-/// participant: blocks of a recursion may be nested on one thread, in any number.
-fn with_numbers<'c>(w: &Worker, options: Options<'c>) -> Options<'c> {
-    if !options.open || options.control.is_some() || w.limit().schedule().word() == 0 {
-        return options;
+impl Request {
+    /// # Errors
+    ///
+    /// [`Status::Invalid`] for a number or a schedule that is not valid, [`Status::Handle`].
+    #[inline]
+    pub(crate) fn of(from: *const LoopOptions, function: usize) -> Outcome<Self> {
+        let from = options::read(from)?;
+        Ok(Self {
+            schedule: options::schedule(from.schedule, from.chunk)?,
+            threads: options::threads(from.threads)?.unwrap_or(usize::MAX),
+            control: control::of(from.control)?,
+            memory: control::memory_of(from.memory)?,
+            function,
+        })
     }
-    let named = w.limit().schedule().of_loop(options.schedule, true);
-    let is_recursive = matches!(Mechanism::of(named), Mechanism::Joins { .. });
-    match is_recursive {
-        true => Options { schedule: Schedule::Stealing, open: false, ..options },
-        false => options,
+
+    /// The options of a loop of the crates below.
+    #[inline]
+    pub(crate) fn options(&self) -> Options<'_> {
+        Options {
+            schedule: self.schedule.unwrap_or_default(),
+            open: self.schedule.is_none(),
+            threads: self.threads,
+            memory: self.memory.as_deref(),
+            control: self.control.as_deref(),
+            site: Some(Site::Function(self.function)),
+            ..Options::default()
+        }
     }
 }
 
@@ -61,20 +70,42 @@ extern "C" fn sinew_for(
     function: Option<RangeFn>,
 ) -> Status {
     guarded(|| {
-        let from = options::read(from)?;
         let callback = Callback { context, function: function.ok_or(Status::Invalid)? };
-        let control = control::of(from.control)?;
-        let options = loop_options(&from, control.as_deref())?;
-        pool::run(pool, |w| each_range(w, n, options, callback))
+        let request = Request::of(from, callback.function as usize)?;
+        pool::run(pool, |w| each_range(w, n, &request, callback))
     })
 }
 
-fn each_range(w: &Worker, n: usize, options: Options<'_>, callback: Callback<RangeFn>) -> Outcome {
-    let options = with_numbers(w, options);
+/// How the participants of a loop come. A loop that the pool's schedule may replace is not open
+/// while the pool has none, so that no other one comes between this look and its own.
+#[inline]
+fn rule_of(w: &Worker, options: &mut Options<'_>) -> Rule {
+    let preset = w.limit().schedule();
+    let schedule = match preset.word() {
+        0 => {
+            options.open &= options.control.is_some();
+            options.schedule
+        }
+        _ => preset.get().filter(|_| options.open).unwrap_or(options.schedule),
+    };
+    let has_all = options.control.is_none() && options.threads >= w.max_threads();
+    match Mechanism::of(schedule) {
+        Mechanism::Joins { .. } if has_all => Rule::Nested,
+        _ if options.control.is_some() || options.open => Rule::Late,
+        _ => Rule::InTurn,
+    }
+}
+
+fn each_range(w: &Worker, n: usize, request: &Request, callback: Callback<RangeFn>) -> Outcome {
+    let mut options = request.options();
+    let rule = rule_of(w, &mut options);
     let most = w.max_threads();
     // A control may request any number of participants.
     let count = if options.control.is_some() { most } else { most.min(options.threads) };
-    let numbers = Numbers::new(w.index(), count);
+    let numbers = Numbers::new(w.index(), count, rule);
+    if rule == Rule::Nested {
+        return each_block(w, n, &options, callback, &numbers);
+    }
     let is_stopped = AtomicBool::new(false);
     let piece = |number: &mut Number<'_>, range: Range<usize>| {
         if callback.call(range.start, range.end, number.value as c_uint) {
@@ -89,4 +120,39 @@ fn each_range(w: &Worker, n: usize, options: Options<'_>, callback: Callback<Ran
         return Err(Status::Stopped);
     }
     driven.map_err(|_| Status::Cancelled)
+}
+
+/// A loop that is cut into blocks by a recursion. A block that finds no number is left to the end.
+#[inline(never)]
+fn each_block(
+    w: &Worker,
+    n: usize,
+    options: &Options<'_>,
+    callback: Callback<RangeFn>,
+    numbers: &Numbers,
+) -> Outcome {
+    let (is_stopped, left) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let call = |range: Range<usize>, number: usize| {
+        if callback.call(range.start, range.end, number as c_uint) {
+            return ControlFlow::Continue(());
+        }
+        // Relaxed: as above.
+        is_stopped.store(true, Ordering::Relaxed);
+        ControlFlow::Break(())
+    };
+    let piece = |number: &mut Option<Number<'_>>, range: Range<usize>| match number {
+        Some(number) => call(range, number.value),
+        None => {
+            left.lock().push(range);
+            ControlFlow::Continue(())
+        }
+    };
+    // Not cancelled: it has no control.
+    let _ = for_each_range(w, n, options, || numbers.take_if_free(), piece);
+    for range in left.into_inner() {
+        if is_stopped.load(Ordering::Relaxed) || call(range, 0).is_break() {
+            break;
+        }
+    }
+    if is_stopped.into_inner() { Err(Status::Stopped) } else { Ok(()) }
 }

@@ -12,11 +12,10 @@ use sinew_loops::loops::{Options, fold_ranges};
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
 use crate::callback::{Callback, CombineFn, ReduceFn, ValueFn};
-use crate::control;
 use crate::handle::Handle;
 use crate::options::{self, LoopOptions, Reduction};
 use crate::pool;
-use crate::ranges::loop_options;
+use crate::ranges::Request;
 use crate::status::{Outcome, Status, guarded};
 
 /// A part of a value, aligned as any type of C is.
@@ -126,9 +125,8 @@ extern "C" fn sinew_reduce(
         }
         let function = functions(options::read(reduction)?)?;
         let functions = Callback { context, function };
-        let from = options::read(from)?;
-        let control = control::of(from.control)?;
-        let options = Options { reproducible: true, ..loop_options(&from, control.as_deref())? };
+        let request = Request::of(from, functions.function.range as usize)?;
+        let options = Options { reproducible: true, ..request.options() };
         let functions = &functions;
         let mut bytes =
             pool::run(pool, |w| fold(w, n, &options, functions).map(Value::into_parts))?;

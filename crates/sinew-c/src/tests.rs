@@ -8,7 +8,7 @@ use sinew_sync::atomic::{AtomicUsize, Ordering};
 
 use crate::callback::RangeFn;
 use crate::handle::{Kind, Table};
-use crate::numbers::Numbers;
+use crate::numbers::{Numbers, Rule};
 use crate::options::{self, LoopOptions, PoolOptions, Reduction};
 use crate::pool::CountersOut;
 use crate::status::Status;
@@ -16,8 +16,9 @@ use crate::status::Status;
 const HEADER: &str = include_str!("../include/sinew.h");
 const SYMBOLS: &str = include_str!("../symbols.txt");
 const LAYOUT: &str = include_str!("../tests/layout.inc");
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     include_str!("status.rs"),
+    include_str!("options.rs"),
     include_str!("pool.rs"),
     include_str!("control.rs"),
     concat!(include_str!("ranges.rs"), include_str!("reduce.rs")),
@@ -69,7 +70,7 @@ fn structures_have_the_layout_of_the_list() {
         };
     }
     at!("sinew_pool_options", PoolOptions: struct_size, threads, spare, wait, reserved);
-    at!("sinew_loop_options", LoopOptions: struct_size, schedule, threads, chunk, control);
+    at!("sinew_loop_options", LoopOptions: struct_size, schedule, threads, chunk, control, memory);
     at!("sinew_reduction", Reduction: struct_size, value_size, identity, range, combine, drop);
     assert_eq!(offset_of!(CountersOut, values), 8);
 }
@@ -120,13 +121,62 @@ fn one_of_several_threads_removes_a_value() {
 /// Catches: a number that is not returned, or one beyond the first word that is taken twice.
 #[test]
 fn numbers_are_dense_and_return_when_they_are_dropped() {
-    let numbers = Numbers::new(usize::MAX, 131);
+    let numbers = Numbers::new(usize::MAX, 131, Rule::Late);
     let taken: Vec<_> = (0..130).map(|_| numbers.take()).collect();
     let values: Vec<_> = taken.iter().map(|number| number.value).collect();
     assert_eq!(values, Vec::from_iter(1..131));
     for (at, number) in taken.into_iter().enumerate() {
         drop(number);
         assert_eq!(numbers.take().value, 1, "{at}");
+    }
+}
+
+/// Catches: a block of a recursion that waits for a number which a block below it has.
+#[test]
+fn a_nested_participant_waits_for_no_number() {
+    let numbers = Numbers::new(usize::MAX, 3, Rule::Nested);
+    let taken = (numbers.take_if_free(), numbers.take_if_free());
+    assert_eq!((taken.0.is_some(), taken.1.is_some()), (true, true));
+    assert!(numbers.take_if_free().is_none());
+    drop(taken);
+    assert_eq!(numbers.take_if_free().map(|number| number.value), Some(1));
+}
+
+/// Catches: a value that is removed while the thread is inside that has inserted it.
+#[test]
+fn a_value_is_busy_while_its_inserter_is_inside() {
+    static TABLE: Table<usize, 2> = Table::new(Kind::Memory);
+    sinew_sync::fence::register();
+    let handle = TABLE.insert(1).expect("the table is empty");
+    let entries = (TABLE.enter(handle), TABLE.enter(handle));
+    let address = handle.addr();
+    let other = move || TABLE.remove(std::ptr::without_provenance_mut(address));
+    let elsewhere = || std::thread::spawn(other).join().expect("it does not panic");
+    assert!(entries.0.is_ok() && entries.1.is_ok());
+    assert_eq!((TABLE.remove(handle), elsewhere()), (Err(Status::Busy), Err(Status::Busy)));
+    drop(entries.0);
+    assert_eq!(elsewhere(), Err(Status::Busy));
+    drop(entries.1);
+    assert_eq!(elsewhere(), Ok(1));
+    assert_eq!(TABLE.enter(handle).err(), Some(Status::Handle));
+}
+
+/// Catches: two threads, one of which enters a value while the other one removes it.
+#[test]
+fn a_value_is_either_entered_or_removed() {
+    static TABLE: Table<Box<usize>, 2> = Table::new(Kind::Memory);
+    sinew_sync::fence::register();
+    for round in 0..300 {
+        let handle = TABLE.insert(Box::new(round)).expect("there is room");
+        let address = handle.addr();
+        let other = std::thread::spawn(move || {
+            let handle = std::ptr::without_provenance_mut(address);
+            while TABLE.remove(handle) == Err(Status::Busy) {}
+        });
+        while let Ok(_entry) = TABLE.enter(handle) {
+            assert_eq!(TABLE.peek(handle).map(|value| **value), Ok(round));
+        }
+        other.join().expect("it does not panic");
     }
 }
 

@@ -81,7 +81,12 @@ static void pools(void) {
     CHECK(sinew_max_workers(pool, NULL) == SINEW_EINVAL);
     CHECK(sinew_this_worker(pool, &number) == SINEW_ETHREAD);
     CHECK(sinew_set_threads(pool, 0) == SINEW_EINVAL);
-    CHECK(sinew_set_schedule(pool, 6, 1) == SINEW_EINVAL);
+    CHECK(sinew_set_mapping(pool, "nowhere") == SINEW_EINVAL);
+    CHECK(sinew_set_mapping(pool, "99999") == SINEW_EINVAL);
+    CHECK(sinew_set_mapping(pool, "compact") == SINEW_OK && works(pool));
+    CHECK(sinew_set_mapping(pool, NULL) == SINEW_OK && sinew_cancel(pool) == SINEW_OK);
+    CHECK(sinew_set_schedule(pool, 12, 1) == SINEW_EINVAL);
+    CHECK(sinew_set_schedule(pool, SINEW_SCHEDULE_SIMPLE, 0) == SINEW_EINVAL);
     CHECK(sinew_set_schedule(pool, SINEW_SCHEDULE_DYNAMIC, 0) == SINEW_EINVAL);
     CHECK(sinew_for(pool, 1, NULL, pool, destroy) == SINEW_OK);
     CHECK(works(pool));
@@ -91,6 +96,8 @@ static void pools(void) {
     CHECK(sinew_for(pool, 1, NULL, NULL, mark) == SINEW_EHANDLE);
     CHECK(sinew_join(pool, NULL, nothing, NULL, nothing) == SINEW_EHANDLE);
     CHECK(sinew_set_threads(pool, 1) == SINEW_EHANDLE);
+    CHECK(sinew_cancel(pool) == SINEW_EHANDLE);
+    CHECK(sinew_set_mapping(pool, "none") == SINEW_EHANDLE);
     CHECK(sinew_for((sinew_pool *)(void *)&local, 1, NULL, NULL, mark) == SINEW_EHANDLE);
     CHECK(works(again) && sinew_pool_destroy(again) == SINEW_OK);
     CHECK(sinew_pool_destroy(NULL) == SINEW_EHANDLE);
@@ -103,7 +110,7 @@ static void loops(void) {
     int code;
     CHECK(sinew_for(NULL, 10, NULL, marks, NULL) == SINEW_EINVAL);
     for (code = 0; code < 20; code++) {
-        int known = code <= 5 || code == SINEW_SCHEDULE_TAPERED;
+        int known = code <= SINEW_SCHEDULE_TAPERED;
         options.schedule = (unsigned)code;
         options.chunk = 3;
         memset(marks, 0, sizeof marks);
@@ -130,6 +137,93 @@ static void loops(void) {
     CHECK(works(NULL));
 }
 
+/* An older program does not know the last field. */
+static void older(void) {
+    sinew_loop_options options = SINEW_LOOP_OPTIONS_INIT;
+    unsigned char marks[10] = {0};
+    options.struct_size = offsetof(sinew_loop_options, memory);
+    options.memory = (sinew_memory *)(void *)marks;
+    CHECK(sinew_for(NULL, 10, &options, marks, mark) == SINEW_OK && marks[9] == 1);
+    options.struct_size = sizeof options;
+    CHECK(sinew_for(NULL, 10, &options, marks, mark) == SINEW_EHANDLE);
+}
+
+static void memories(void) {
+    sinew_loop_options options = SINEW_LOOP_OPTIONS_INIT;
+    unsigned schedule, run;
+    CHECK(sinew_memory_create(NULL) == SINEW_EINVAL);
+    CHECK(sinew_memory_create(&options.memory) == SINEW_OK);
+    for (schedule = 0; schedule <= SINEW_SCHEDULE_TAPERED; schedule++) {
+        options.schedule = schedule;
+        options.chunk = 3;
+        for (run = 0; run < 3; run++) {
+            unsigned char marks[1000] = {0};
+            size_t i;
+            CHECK(sinew_for(NULL, 1000, &options, marks, mark) == SINEW_OK);
+            for (i = 0; i < 1000; i++) CHECK(marks[i] == 1);
+        }
+    }
+    CHECK(sinew_memory_clear(options.memory) == SINEW_OK);
+    CHECK(sinew_memory_destroy(options.memory) == SINEW_OK);
+    CHECK(sinew_memory_clear(options.memory) == SINEW_EHANDLE);
+    CHECK(sinew_memory_destroy(options.memory) == SINEW_EHANDLE);
+    CHECK(sinew_memory_destroy(NULL) == SINEW_EHANDLE);
+    CHECK(sinew_for(NULL, 1, &options, NULL, mark) == SINEW_EHANDLE);
+}
+
+static void names(void) {
+    static const char *const names[] = {
+        "static",  "dynamic:7",  "guided:7", "factoring:7", "stealing",   "affinity",
+        "weighted", "simple:7", "adaptive:7", "auto",        "tapered:7"};
+    unsigned code, schedule = 0;
+    size_t chunk = 0;
+    for (code = 1; code <= SINEW_SCHEDULE_TAPERED; code++) {
+        const char *name = names[code - 1];
+        CHECK(sinew_schedule_from_name(name, &schedule, &chunk) == SINEW_OK);
+        CHECK(schedule == code && chunk == (strchr(name, ':') ? 7u : 0u));
+    }
+    CHECK(sinew_schedule_from_name("dynamic:0", &schedule, &chunk) == SINEW_EINVAL);
+    CHECK(sinew_schedule_from_name("gided", &schedule, &chunk) == SINEW_EINVAL);
+    CHECK(sinew_schedule_from_name("\xff", &schedule, &chunk) == SINEW_EINVAL);
+    CHECK(sinew_schedule_from_name(NULL, &schedule, &chunk) == SINEW_EINVAL);
+    CHECK(sinew_schedule_from_name("auto", NULL, &chunk) == SINEW_EINVAL);
+    CHECK(sinew_schedule_from_name("auto", &schedule, NULL) == SINEW_EINVAL);
+    CHECK(schedule == SINEW_SCHEDULE_TAPERED);
+}
+
+static void deadlines(void) {
+    sinew_loop_options options = SINEW_LOOP_OPTIONS_INIT;
+    unsigned char marks[10] = {0};
+    int cancelled = 7;
+    CHECK(sinew_control_create(&options.control) == SINEW_OK);
+    CHECK(sinew_control_is_cancelled(options.control, NULL) == SINEW_EINVAL);
+    CHECK(sinew_control_cancel_after(options.control, 1000000000000000u) == SINEW_OK);
+    CHECK(sinew_control_is_cancelled(options.control, &cancelled) == SINEW_OK && cancelled == 0);
+    CHECK(sinew_for(NULL, 10, &options, marks, mark) == SINEW_OK);
+    CHECK(sinew_control_cancel_after(options.control, 0) == SINEW_OK);
+    CHECK(sinew_control_is_cancelled(options.control, &cancelled) == SINEW_OK && cancelled == 1);
+    CHECK(sinew_for(NULL, 10, &options, marks, mark) == SINEW_ECANCELLED);
+    CHECK(sinew_control_destroy(options.control) == SINEW_OK);
+    CHECK(sinew_control_cancel_after(options.control, 0) == SINEW_EHANDLE);
+    CHECK(sinew_control_is_cancelled(options.control, &cancelled) == SINEW_EHANDLE);
+}
+
+static int cancel_pool(void *context, size_t begin, size_t end, unsigned worker) {
+    (void)context;
+    (void)begin;
+    (void)end;
+    (void)worker;
+    return sinew_cancel(NULL) != SINEW_OK;
+}
+
+static void cancelled_pools(void) {
+    sinew_loop_options options = SINEW_LOOP_OPTIONS_INIT;
+    CHECK(sinew_control_create(&options.control) == SINEW_OK);
+    CHECK(sinew_for(NULL, (size_t)-1 / 4, &options, NULL, cancel_pool) == SINEW_ECANCELLED);
+    CHECK(sinew_control_destroy(options.control) == SINEW_OK);
+    CHECK(works(NULL));
+}
+
 static void controls(void) {
     sinew_loop_options options = SINEW_LOOP_OPTIONS_INIT;
     sinew_control *control = NULL;
@@ -140,6 +234,9 @@ static void controls(void) {
     CHECK(sinew_control_set_threads(control, 0) == SINEW_EINVAL);
     CHECK(sinew_control_set_schedule(control, 12, 1) == SINEW_EINVAL);
     CHECK(sinew_control_progress(control, NULL, &total) == SINEW_EINVAL);
+    CHECK(sinew_control_set_mapping(control, "nowhere") == SINEW_EINVAL);
+    CHECK(sinew_control_set_mapping(control, "compact") == SINEW_OK);
+    CHECK(sinew_control_set_mapping(control, NULL) == SINEW_OK);
     options.control = control;
     CHECK(sinew_for(NULL, 10, &options, marks, mark) == SINEW_OK);
     CHECK(sinew_control_progress(control, &done, &total) == SINEW_OK && done == 10 && total == 10);
@@ -206,7 +303,12 @@ int main(void) {
     texts();
     pools();
     loops();
+    older();
+    memories();
+    names();
     controls();
+    deadlines();
+    cancelled_pools();
     reductions();
     tasks();
     return failures != 0;

@@ -182,6 +182,28 @@ void controls(const sinew::options& options) {
 
 }  // namespace
 
+// All that the header has beside sinew.h for controls, memories and schedules.
+void settings(const sinew::options& options) {
+    const sinew::memory memory;
+    const char* names[] = {"static",   "dynamic:7", "guided:7",   "factoring:7", "stealing", "affinity",
+                           "weighted", "simple:7",  "adaptive:7", "auto",        "tapered:7"};
+    for (const char* name : names) {
+        auto named = options;
+        named.schedule(name).remember(memory);
+        for (int run = 0; run < 3; run++) CHECK(works(named));
+    }
+    CHECK(status_of([&] { sinew::options().schedule("gided"); }) == SINEW_EINVAL);
+    sinew::control control;
+    CHECK(status_of([&] { control.set_mapping("nowhere"); }) == SINEW_EINVAL);
+    control.set_mapping("compact");
+    control.set_mapping(nullptr);
+    CHECK(!control.is_cancelled());
+    control.cancel_after(std::chrono::nanoseconds(-5));
+    CHECK(control.is_cancelled());
+    auto under = options;
+    CHECK(status_of([&] { works(under.under(control)); }) == SINEW_ECANCELLED);
+}
+
 int main() {
     sinew::pool of_four(4), spare(1, 1);
     for (const auto& options : {sinew::options(), sinew::options().in(of_four)}) {
@@ -190,6 +212,7 @@ int main() {
         scopes(options);
         reductions(options);
         controls(options);
+        settings(options);
         CHECK(works(options));
     }
     CHECK(status_of([] { sinew::pool none(0); }) == SINEW_EINVAL);

@@ -39,18 +39,19 @@ static int visit(void *context, size_t begin, size_t end, unsigned worker) {
 
 static void *nested(void *context) {
     sinew_pool *pool = context;
-    sinew_loop_options of_two = SINEW_LOOP_OPTIONS_INIT;
+    sinew_loop_options of_two = SINEW_LOOP_OPTIONS_INIT, of_all = SINEW_LOOP_OPTIONS_INIT;
     region inner = {NULL, 2, {0}, 0, NULL, NULL}, outer = {NULL, 0, {0}, 0, NULL, NULL};
     unsigned code;
     of_two.threads = 2;
     of_two.chunk = 1;
-    for (code = 0; code <= 5; code++) {
-        of_two.schedule = code;
+    of_all.chunk = 1;
+    for (code = 0; code <= SINEW_SCHEDULE_TAPERED; code++) {
+        of_two.schedule = of_all.schedule = code;
         inner.pool = outer.pool = pool;
         inner.options = &of_two;
         outer.inside = &inner;
         outer.visits = 0;
-        outer.options = NULL;
+        outer.options = &of_all;
         CHECK(sinew_max_workers(pool, &outer.limit) == SINEW_OK && outer.limit <= 64);
         CHECK(sinew_for(pool, OUTER, outer.options, &outer, visit) == SINEW_OK);
         CHECK(outer.visits == OUTER);

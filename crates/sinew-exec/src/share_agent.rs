@@ -54,7 +54,7 @@ use crate::limit_mark;
 use crate::masks::{Masks, Thread, are_several, now, only};
 use crate::page::Page;
 use crate::share_source::{Grant, Job, ShareSource};
-use crate::turns;
+use crate::turns::{self, processor_time};
 use crate::usage::{Allowance, Usage};
 
 /// The time between two measurements of the command's usage, with neighbours: this many times the
@@ -68,7 +68,8 @@ const MEASURE_AT_LEAST_EVERY: Duration = Duration::from_secs(1);
 const MAKING: Duration = Duration::from_millis(1);
 const SPREAD: Duration = Duration::from_millis(5);
 
-/// A turn lasts at least this many times as long as the move to its processor took.
+/// A turn lasts at least this many times as long as the move to its processor took in processor
+/// time.
 const TURN_PART: u32 = 50;
 
 /// Searches for new processes before giving up on a command that starts them faster than they are
@@ -322,26 +323,29 @@ impl ShareAgent<'_> {
         if !are_others && self.turn.ends.is_none_or(|ends| now < ends) {
             return false;
         }
-        let (turn, left) = turns::now();
         let crowd = Some(shares)
             .filter(|_| self.job.follows && !self.job.lowers)
             .and_then(ShareSource::crowd);
-        let processor = crowd.and_then(|crowd| turns::processor(&self.grant.cpus, crowd, turn));
-        self.turn.ends = crowd.map(|_| now + left);
+        let turn = crowd.map(|crowd| (crowd, turns::now(crowd)));
+        let processor =
+            turn.and_then(|(crowd, (number, _))| turns::processor(&self.grant.cpus, crowd, number));
+        self.turn.ends = turn.map(|(_, (_, left))| now + left);
         std::mem::replace(&mut self.turn.processor, processor) != processor
     }
 
     /// Moves all processes to the processor of this turn. Now and then it searches for new ones as
     /// well; until then they stay where their parents were.
     fn move_to_turn(&mut self) {
-        let began = Instant::now();
+        let (began, used) = (Instant::now(), processor_time());
         if began - self.searched >= MEASURE_EVERY {
             self.search_descendants();
         }
         let pieces = divide(&self.grant, self.teams.len());
         self.note_masks(&pieces);
         self.move_all(&pieces);
-        let least = began + began.elapsed() * TURN_PART;
+        // Not the time that passed: on a busy machine this thread waits for a processor, and a
+        // program that stays behind shares one while another is idle (T1).
+        let least = began + processor_time().saturating_sub(used) * TURN_PART;
         self.turn.ends = self.turn.ends.map(|ends| ends.max(least));
     }
 

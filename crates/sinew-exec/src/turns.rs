@@ -9,13 +9,15 @@
 //! So a process of several threads runs on one processor at a time. The numbers of programs on any
 //! two processors differ by one at most. If they differ, programs change places from turn to turn,
 //! so that each is equally often among fewer. All programs use the same clock and the order of the
-//! table, so they need not communicate.
+//! table, so they need not communicate. They move one after the other: a processor gets a program
+//! before it loses one.
 //!
 //! # Invariants
 //!
 //! - T1: in each turn the numbers of programs on two processors differ by one at most.
 //! - T2: if the numbers differ, each program has each place once in as many turns as there are
 //!   programs.
+//! - T3: between two turns, no processor is without a program if each moves at its time.
 
 use std::time::Duration;
 
@@ -28,14 +30,41 @@ use crate::share_source::Crowd;
 /// what a program's user notices.
 const TURN: Duration = Duration::from_millis(40);
 
-/// The number of the present turn, the same for all programs of this machine, and the time until
-/// its end.
-pub(crate) fn now() -> (usize, Duration) {
+/// The time between two programs' moves: long beside the time in which an agent gets a processor.
+const HANDOVER: Duration = Duration::from_millis(2);
+
+/// The number of the present turn for a program of this crowd, and the time until its end.
+pub(crate) fn now(crowd: Crowd) -> (usize, Duration) {
     let now = clock_gettime(ClockId::Monotonic);
-    let now = Duration::try_from(now).unwrap_or_default().as_nanos();
-    let (number, gone) = (now / TURN.as_nanos(), now % TURN.as_nanos());
-    let left = u64::try_from(TURN.as_nanos() - gone).unwrap_or_default();
-    (usize::try_from(number).unwrap_or_default(), Duration::from_nanos(left))
+    at(Duration::try_from(now).unwrap_or_default(), crowd)
+}
+
+fn at(now: Duration, crowd: Crowd) -> (usize, Duration) {
+    let number = usize::try_from(now.as_nanos() / TURN.as_nanos()).unwrap_or_default();
+    let begin = |number: usize| {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        (TURN * number).saturating_add(delay(crowd, number as usize))
+    };
+    match begin(number).checked_sub(now).filter(|left| !left.is_zero()) {
+        Some(left) => (number.saturating_sub(1), left),
+        None => (number, begin(number + 1).saturating_sub(now)),
+    }
+}
+
+/// How long after the others' first move a program moves to its place of this turn: the longer, the
+/// higher its place was. The program at place 0, whose processor is among those with the most
+/// programs, moves to the second processor; the next one there moves to the third, and so on.
+fn delay(crowd: Crowd, turn: usize) -> Duration {
+    let (Some(before), Ok(count)) = (turn.checked_sub(1), u32::try_from(crowd.count)) else {
+        return Duration::ZERO;
+    };
+    let place = (crowd.index + before % crowd.count.max(1)) % crowd.count.max(1);
+    HANDOVER.min(TURN / 2 / count.max(1)) * u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// The processor time that the calling thread has used.
+pub(crate) fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 /// The processor of `cpus` for a program of this crowd in this turn; `None` if there are enough for
@@ -107,10 +136,33 @@ mod tests {
     /// Catches: turns that never end. Blind to: clocks that differ between processes.
     #[test]
     fn a_turn_ends_and_the_next_begins() {
-        let (before, left) = now();
-        assert!(left <= TURN);
-        while now().0 == before {
+        let crowd = Crowd { index: 1, count: 3 };
+        let (before, left) = now(crowd);
+        assert!(left <= 2 * TURN);
+        while now(crowd).0 == before {
             std::thread::yield_now();
+        }
+    }
+
+    /// Catches: programs that leave a processor before others have come, which is idle meanwhile.
+    #[test]
+    fn no_processor_is_without_a_program_between_two_turns() {
+        for processors in 1..9 {
+            let cpus: CpuSet = (0..processors).collect();
+            for count in processors + 1..4 * processors + 3 {
+                let turns = (1000 * count) as u32;
+                for time in (0..(count as u32 + 1) * 80).map(|half| TURN * turns + TURN / 80 * half)
+                {
+                    let mut counts = vec![0; processors];
+                    for index in 0..count {
+                        let crowd = Crowd { index, count };
+                        let (turn, left) = at(time, crowd);
+                        assert_eq!(at(time + left, crowd).0, turn + 1);
+                        counts[processor(&cpus, crowd, turn).expect("a processor")] += 1;
+                    }
+                    assert!(counts.iter().all(|&there| there > 0), "{count} {time:?} {counts:?}");
+                }
+            }
         }
     }
 }

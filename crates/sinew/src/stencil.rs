@@ -5,10 +5,9 @@ use sinew_loops::Control;
 use sinew_loops::data::Neighbourhood;
 use sinew_loops::iter::{Controlled, Mode, Uncontrolled};
 use sinew_loops::iter::{at_least_one, sound};
-use sinew_loops::loops::{self, Edge, Options, Sweeps};
+use sinew_loops::loops::{self, Edge, Options, Site, Sweeps};
 use sinew_policy::chunk::Schedule;
 use std::marker::PhantomData;
-use std::panic::Location;
 
 /// Begins a stencil over `grid`, of any number of dimensions. It is stored row by row and has the
 /// sides `shape`, the slowest dimension first.
@@ -47,7 +46,7 @@ where
         "{} elements are no grid of {shape:?}: give sides whose product is their number",
         grid.len()
     );
-    let options = Options { site: Some(Location::caller()), ..Options::default() };
+    let options = Options { site: Some(Site::caller()), ..Options::default() };
     Stencil { grid, shape, edges: [Edge::Nearest; N], sweeps: 1, options, mode: PhantomData }
 }
 

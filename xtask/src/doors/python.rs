@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::compile::starts;
+use super::numba;
 use crate::command;
 
 /// Packages that build ours, that it serves, and that its tests use besides.
@@ -31,12 +32,21 @@ const NUMBAS: [&str; 4] = [
     "test_parallel_backend.TestParallelBackend.test_multiprocessing_fork_concurrent_mix_use",
 ];
 
+/// What runs beside the package's own tests.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct PythonOptions {
+    /// Run all of numba's tests of parallel functions as well, with Sinew and with its own OpenMP
+    /// layer (more than half an hour).
+    #[arg(long)]
+    numba_tests: bool,
+}
+
 /// Installs the package and runs its tests, or returns why that is not possible here.
 ///
 /// # Errors
 ///
 /// The first command that failed.
-pub(crate) fn python() -> Result<Option<String>, String> {
+pub(crate) fn python(options: &PythonOptions) -> Result<Option<String>, String> {
     if !cfg!(target_os = "linux") {
         return Ok(Some("the package is for Linux".to_owned()));
     }
@@ -69,6 +79,9 @@ pub(crate) fn python() -> Result<Option<String>, String> {
         run(tests.env("NUMBA_NUM_THREADS", "4"))?;
     }
     page(&python)?;
+    if options.numba_tests {
+        numba::compare(&python)?;
+    }
     Ok(None)
 }
 

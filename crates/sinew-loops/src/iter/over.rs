@@ -2,14 +2,13 @@
 
 use std::marker::PhantomData;
 use std::ops::{ControlFlow, Range};
-use std::panic::Location;
 
 use sinew_policy::chunk::Schedule;
 
 use super::{Controlled, IndexedPositions, Metered, Mode, Positions, Uncontrolled};
 use crate::Control;
 use crate::data::{IntoItems, Items};
-use crate::loops::Options;
+use crate::loops::{Options, Site};
 use crate::source::LoopMemory;
 
 /// Begins a chain over `data`, with the options of its loop.
@@ -59,7 +58,7 @@ impl<I> Over<'static, I> {
     #[inline]
     #[track_caller]
     pub fn new(items: I) -> Self {
-        let options = Options { site: Some(Location::caller()), open: true, ..Options::default() };
+        let options = Options { site: Some(Site::caller()), open: true, ..Options::default() };
         Self { items, options, mode: PhantomData }
     }
 }

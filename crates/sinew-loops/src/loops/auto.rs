@@ -1,9 +1,10 @@
 //! Loops with [`Schedule::Auto`]: a table with a tuner for each loop, and the trial runs that feed
 //! the tuners.
 //!
-//! The key of a loop is its call site, the order of magnitude of its length, and the number of
-//! workers. The decisions are those of [`sinew_policy::auto`]. One run at a time is a trial; a run
-//! of the same loop that begins meanwhile uses the best schedule known so far.
+//! The key of a loop is its call site (in other languages its function), the order of magnitude of
+//! its length, and the number of workers. The decisions are those of [`sinew_policy::auto`]. One
+//! run at a time is a trial; a run of the same loop that begins meanwhile uses the best schedule
+//! known so far.
 //!
 //! # Cost
 //!
@@ -24,8 +25,23 @@ use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::LazyLock;
 
-/// The place in the source where a loop is called.
-pub type Site = &'static Location<'static>;
+/// What tells one loop of a program from another: runs with the same site are runs of one loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Site {
+    /// The place in the source where the loop is called.
+    Source(&'static Location<'static>),
+    /// The address of the loop's function, for callers in other languages.
+    Function(usize),
+}
+
+impl Site {
+    /// The caller's place in the source.
+    #[track_caller]
+    pub const fn caller() -> Self {
+        Self::Source(Location::caller())
+    }
+}
 
 /// The key of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -231,7 +247,7 @@ mod tests {
     /// Catches: a product of iterations and workers that wraps to 0, a division by zero.
     #[test]
     fn a_huge_loop_that_was_begun_alone_goes_on() {
-        let options = auto_options(Location::caller());
+        let options = auto_options(Site::caller());
         for (serial, workers) in [(1 << 63, 2), (1 << 62, 4), (usize::MAX, 64)] {
             let mut trial = Trial::begin(&options, usize::MAX, workers);
             assert!(matches!(trial.schedule_after(serial), Schedule::Static | Schedule::Stealing));
@@ -242,7 +258,7 @@ mod tests {
     #[test]
     fn a_loop_is_settled_after_some_runs_and_another_is_not() {
         let pool = Pool::builder().threads(2).build().unwrap();
-        let (here, there) = (auto_options(Location::caller()), auto_options(Location::caller()));
+        let (here, there) = (auto_options(Site::caller()), auto_options(Site::caller()));
         pool.run(|w| {
             settle(w, &here);
             long_loop(w, &there);
@@ -261,7 +277,7 @@ mod tests {
     #[test]
     fn loops_that_did_not_run_to_their_end_are_no_trials() {
         let pool = Pool::builder().threads(2).build().unwrap();
-        let options = auto_options(Location::caller());
+        let options = auto_options(Site::caller());
         for bad in [0, 10, ITEMS - 1] {
             let failing = |item| if item == bad { Err(item) } else { Ok(()) };
             assert!(pool.run(|w| try_for_each(w, 0..ITEMS, &options, failing)).is_err());
@@ -283,7 +299,7 @@ mod tests {
     #[test]
     fn controlled_loops_are_trials_unless_they_are_changed() {
         let pool = Pool::builder().threads(2).build().unwrap();
-        let (control, site) = (Control::new(), Location::caller());
+        let (control, site) = (Control::new(), Site::caller());
         control.set_schedule(Schedule::Auto);
         let options = Options { control: Some(&control), site: Some(site), ..Options::default() };
         let changed = |item| {
@@ -310,7 +326,7 @@ mod tests {
     fn controlled_loops_are_timed() {
         let pool = Pool::builder().threads(2).build().unwrap();
         let control = Control::new();
-        let options = Options { control: Some(&control), ..auto_options(Location::caller()) };
+        let options = Options { control: Some(&control), ..auto_options(Site::caller()) };
         pool.run(|w| {
             for_each(w, 0..ITEMS, &options, |item| spin(if item < ITEMS / 2 { 10_000 } else { 0 }))
         })
@@ -324,7 +340,7 @@ mod tests {
     fn short_controlled_loops_get_equal_shares() {
         let pool = Pool::builder().threads(2).build().unwrap();
         let control = Control::new();
-        let auto = Options { control: Some(&control), ..auto_options(Location::caller()) };
+        let auto = Options { control: Some(&control), ..auto_options(Site::caller()) };
         let claims = |options: &Options<'_>| {
             let before = pool.counters().chunks;
             pool.run(|w| for_each(w, 0..ITEMS, options, |_| ())).unwrap();

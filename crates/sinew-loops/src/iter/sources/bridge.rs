@@ -34,7 +34,6 @@
 
 use std::fmt;
 use std::ops::{ControlFlow, Range};
-use std::panic::Location;
 
 use sinew_policy::chunk::Schedule;
 use sinew_policy::pace::Pace;
@@ -43,7 +42,7 @@ use sinew_sync::clock::{TICKS_PER_US, ticks};
 use sinew_sync::lock::{Mutex, MutexGuard};
 
 use crate::iter::{Positions, Uncontrolled};
-use crate::loops::Options;
+use crate::loops::{Options, Site};
 
 /// Sequential iterators that a chain can be made of.
 ///
@@ -71,7 +70,7 @@ pub trait ParallelBridge: Sized {
 impl<I: Iterator<Item: Send> + Send> ParallelBridge for I {
     #[track_caller]
     fn par_bridge(self) -> IterBridge<Self> {
-        let options = Options { site: Some(Location::caller()), ..Options::default() };
+        let options = Options { site: Some(Site::caller()), ..Options::default() };
         IterBridge {
             state: Mutex::new(State { iterator: self, has_ended: false }),
             holder: AtomicUsize::new(0),
