@@ -172,7 +172,7 @@ const SOLO_TICKS: u64 = 7 * TICKS_PER_US / 10;
 /// predicts that the loop ends soon. Returns how many iterations are done, and whether they all
 /// ran; if the body asked to stop, all count as done.
 ///
-/// The prediction extrapolates from the time so far. Steps grow from an eighth of a share to half a
+/// The prediction extrapolates from the time so far. Steps grow from [`second_step`] to half a
 /// share: a reading of the clock costs as much as some iterations of such a loop. A loop whose cost
 /// jumps delays its offer by one step. While all workers have work, as in nested loops, none would
 /// take an offer, and the later steps need no clock. Loops of few iterations are offered at once.
@@ -202,7 +202,8 @@ where
         if done == n {
             break;
         }
-        if next > chunk && w.all_have_work() {
+        if done > 1 && w.all_have_work() {
+            next = 4 * chunk;
             continue;
         }
         let elapsed = ticks().saturating_sub(began);
@@ -211,9 +212,21 @@ where
         if elapsed > SOLO_TICKS || (done > 1 && predicted > 2 * SOLO_TICKS) {
             break;
         }
-        next = if next == 1 { chunk } else { 4 * chunk };
+        next = if done == 1 { second_step(chunk, elapsed) } else { 4 * chunk };
     }
     (done, true)
+}
+
+/// How many iterations follow the first, which took `elapsed` ticks, before the next prediction:
+/// at most `chunk`. Nobody else gets these iterations, so they are few if they take long; the first
+/// one may have waited for memory, so it counts for a quarter of its time.
+#[inline]
+fn second_step(chunk: usize, elapsed: u64) -> usize {
+    const TICKS: u64 = 4 * SOLO_TICKS;
+    /// With so many the clock's own time is a small part of the next measurement.
+    const MOST: u64 = 64;
+    let fitting = TICKS / elapsed.clamp(TICKS / MOST, TICKS);
+    chunk.min(fitting as usize)
 }
 
 /// A loop of several participants.
@@ -459,4 +472,22 @@ impl Throughput {
 #[inline]
 fn nominal_ns(ticks: u64) -> u64 {
     ticks.saturating_mul(1_000) / TICKS_PER_US
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Catches: a step that takes a part of the loop whatever its iterations take, in which heavy
+    /// iterations behind the first light one run serially.
+    #[test]
+    fn the_second_step_is_short_in_long_loops_and_shorter_if_the_first_iteration_is_long() {
+        let long = usize::MAX / 16;
+        assert_eq!(second_step(long, 0), 64);
+        assert_eq!(second_step(4, 0), 4);
+        assert_eq!(second_step(long, SOLO_TICKS / 2), 8);
+        assert_eq!(second_step(4, SOLO_TICKS / 2), 4);
+        assert_eq!(second_step(long, SOLO_TICKS), 4);
+        assert_eq!(second_step(long, u64::MAX), 1);
+    }
 }
