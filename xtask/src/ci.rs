@@ -3,7 +3,7 @@
 //! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. A step that cannot
 //! run on this machine prints `skipped: reason`.
 
-use crate::{bench, checkers, command, doors, growth, numa, rayon, tbb, tidy};
+use crate::{bench, checkers, command, doors, growth, numa, ranks, rayon, tbb, tidy};
 use sinew_console::Table;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -137,8 +137,8 @@ fn examples() -> Result<Outcome, String> {
     Ok(Passed)
 }
 
-/// The ranks' tests and examples over MPI, where it is installed. The tests start `mpirun` at 1, 2,
-/// 3, 4 and 7 ranks.
+/// The ranks' tests and examples over MPI, where it is installed, and plain MPI programs of the same
+/// problems. The tests start `mpirun` at 1, 2, 3, 4 and 7 ranks.
 fn dist() -> Result<Outcome, String> {
     if Command::new("mpirun").arg("--version").output().is_err() {
         return Ok(Skipped(
@@ -149,9 +149,11 @@ fn dist() -> Result<Outcome, String> {
     let mut clippy = command::cargo(&["clippy", "--all-targets"]);
     clippy.args(mpi).args(["--", "--deny", "warnings"]);
     pass(clippy)?;
+    // Builds the examples as well.
     let mut test = command::cargo(&["test"]);
     test.args(mpi);
-    pass(test)
+    pass(test)?;
+    ranks::examples().map(|()| Passed)
 }
 
 /// The crates that compute with lengths.
