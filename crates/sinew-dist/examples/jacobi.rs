@@ -10,7 +10,7 @@ mod result;
 use std::time::Instant;
 
 use sinew::Edge;
-use sinew_dist::{Star, World};
+use sinew_dist::World;
 
 const SWEEPS: usize = 50;
 
@@ -25,16 +25,12 @@ fn start(row: usize) -> f64 {
     if row == 0 { 100.0 } else { 0.0 }
 }
 
-fn mean(around: Star<'_, f64, 2, 1>) -> f64 {
-    0.25 * (around[[-1, 0]] + around[[1, 0]] + around[[0, -1]] + around[[0, 1]])
-}
-
 fn heat(world: &World, side: usize) {
     let mut plate = world.grid([side, side]).init(|[row, _]| start(row));
     plate.edges([Edge::Keep; 2]);
     world.barrier();
     let (before, begin) = (world.traffic().bytes, Instant::now());
-    plate.star_sweeps(SWEEPS, mean);
+    plate.star_sweeps::<1, _>(SWEEPS, |t| 0.25 * (t[[-1, 0]] + t[[1, 0]] + t[[0, -1]] + t[[0, 1]]));
     let (bytes, took) = (world.traffic().bytes - before, begin.elapsed().as_secs_f64());
     let counts = plate.halo_counts();
     let own = (bytes, counts.elements, counts.messages, took);
