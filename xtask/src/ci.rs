@@ -3,7 +3,7 @@
 //! The first failure ends the run; `cargo xtask ci STEP` repeats one step alone. A step that cannot
 //! run on this machine prints `skipped: reason`.
 
-use crate::{bench, checkers, command, doors, growth, numa, rayon, tbb, tidy};
+use crate::{bench, checkers, command, doors, growth, numa, ranks, rayon, tbb, tidy};
 use sinew_console::Table;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -140,8 +140,8 @@ fn examples() -> Result<Outcome, String> {
     Ok(Passed)
 }
 
-/// The ranks' tests and examples over MPI, where it is installed. The tests start `mpirun` at 1, 2,
-/// 3, 4 and 7 ranks. The plain MPI program that is compared with them must find the same trees.
+/// The ranks' tests and examples over MPI, where it is installed, and plain MPI programs of the same
+/// problems. The tests start `mpirun` at 1, 2, 3, 4 and 7 ranks.
 fn dist() -> Result<Outcome, String> {
     if Command::new("mpirun").arg("--version").output().is_err() {
         return Ok(Skipped(
@@ -152,39 +152,12 @@ fn dist() -> Result<Outcome, String> {
     let mut clippy = command::cargo(&["clippy", "--all-targets"]);
     clippy.args(mpi).args(["--", "--deny", "warnings"]);
     pass(clippy)?;
+    // Builds the examples as well.
     let mut test = command::cargo(&["test"]);
     test.args(mpi);
     pass(test)?;
-    plain_mpi()
-}
-
-/// Builds and runs the unbalanced tree search that is written in C for MPI. Its status says whether
-/// the counts are those that were published.
-fn plain_mpi() -> Result<Outcome, String> {
-    if Command::new("mpicc").arg("--version").output().is_err() {
-        return Ok(Skipped("no mpicc for lab/bench/rivals/uts_mpi.c".to_owned()));
-    }
-    let program = command::output_folder("uts_mpi");
-    let mut compiler = Command::new("mpicc");
-    compiler.args(["-O3", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program);
-    compiler.args(["lab/bench/rivals/uts_mpi.c", "-lm"]).current_dir(command::root());
-    pass(compiler)?;
-    for tree in ["T1", "T3"] {
-        for ranks in ["1", "2", "3"] {
-            let mut ranked = Command::new("mpirun");
-            ranked.args(["-n", ranks]).arg(&program).arg(tree);
-            for (name, value) in [
-                ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-                ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-                ("OMPI_MCA_rmaps_base_oversubscribe", "yes"),
-                ("OMPI_MCA_mpi_yield_when_idle", "1"),
-            ] {
-                ranked.env(name, value);
-            }
-            pass(ranked)?;
-        }
-    }
-    Ok(Passed)
+    ranks::examples()?;
+    ranks::trees().map(|()| Passed)
 }
 
 /// The crates that compute with lengths.

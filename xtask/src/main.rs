@@ -24,6 +24,7 @@ mod command;
 mod doors;
 mod growth;
 mod numa;
+mod ranks;
 mod rayon;
 mod scale;
 mod tbb;

@@ -5,8 +5,11 @@
 //! ```
 
 mod ranks;
+mod result;
 
-use sinew::{Edge, Neighbourhood};
+use std::time::Instant;
+
+use sinew::Edge;
 use sinew_dist::World;
 
 const SWEEPS: usize = 50;
@@ -22,25 +25,30 @@ fn start(row: usize) -> f64 {
     if row == 0 { 100.0 } else { 0.0 }
 }
 
-fn mean(around: Neighbourhood<'_, f64, 2, 1>) -> f64 {
-    0.25 * (around[[-1, 0]] + around[[1, 0]] + around[[0, -1]] + around[[0, 1]])
-}
-
 fn heat(world: &World, side: usize) {
     let mut plate = world.grid([side, side]).init(|[row, _]| start(row));
     plate.edges([Edge::Keep; 2]);
-    let before = world.traffic();
-    plate.sweeps(SWEEPS, mean);
-    let bytes = world.all_reduce(world.traffic().bytes - before.bytes, |a, b| a + b);
+    world.barrier();
+    let (before, begin) = (world.traffic().bytes, Instant::now());
+    plate.star_sweeps::<1, _>(SWEEPS, |t| 0.25 * (t[[-1, 0]] + t[[1, 0]] + t[[0, -1]] + t[[0, 1]]));
+    let (bytes, took) = (world.traffic().bytes - before, begin.elapsed().as_secs_f64());
+    let counts = plate.halo_counts();
+    let own = (bytes, counts.elements, counts.messages, took);
+    let join = |a: (u64, u64, u64, f64), b: (u64, u64, u64, f64)| {
+        (a.0 + b.0, a.1 + b.1, a.2 + b.2, a.3.max(b.3))
+    };
+    let (bytes, elements, messages, took) = world.all_reduce(own, join);
     let plate = plate.gather();
     if world.rank() > 0 {
         return;
     }
     assert!(plate == serial(side), "another plate than one thread has");
-    let halos = 2 * (world.size() as usize).min(side).saturating_sub(1) * side * SWEEPS;
-    println!("{SWEEPS} sweeps of {side} x {side}: as serial; {} ranks", world.size());
-    if halos > 0 {
-        println!("{} bytes for each halo element", bytes as f64 / halos as f64);
+    let number = result::number(plate.iter().map(|element| element.to_bits()));
+    let ranks = world.size();
+    println!("{SWEEPS} sweeps of {side} x {side}: result {number:016x}; {ranks} ranks");
+    println!("{:.3} ms a sweep; {messages} messages, {bytes} bytes", 1e3 * took / SWEEPS as f64);
+    if elements > 0 {
+        println!("{} bytes for each halo element", bytes as f64 / elements as f64);
     }
 }
 

@@ -51,7 +51,7 @@ pub mod worklist;
 mod world;
 
 pub use array::{Block, Dist};
-pub use grid::{Grid, Shape};
+pub use grid::{Grid, HaloCounts, Shape, Star};
 pub use init::init;
 pub use init_error::InitError;
 pub use link::Rank;

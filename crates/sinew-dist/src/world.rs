@@ -46,10 +46,8 @@ pub(crate) enum Purpose {
     Bag,
     /// Parts of an array that move.
     Move,
-    /// Rows for the rank before in a grid.
-    HaloBefore,
-    /// Rows for the rank after.
-    HaloAfter,
+    /// Elements of a grid that another rank needs for a sweep.
+    Halo,
     /// The sender makes no more calls.
     Leave,
 }

@@ -23,7 +23,7 @@ fn a_halo_travels_without_a_byte_more_than_its_elements() {
     let bytes = Ranks::new(3).run(|world| {
         let mut grid = world.grid([30, 100]).init(|_| 1.0_f64);
         let before = world.traffic();
-        grid.sweeps::<2, _>(10, |t| t[[-2, 0]] + t[[2, 0]]);
+        grid.star_sweeps::<2, _>(10, |t| t[[-2, 0]] + t[[2, 0]]);
         let after = world.traffic();
         (after.sent - before.sent, after.bytes - before.bytes)
     });

@@ -18,6 +18,7 @@
 //! | [`pace`] | how many pieces of work a worker runs between two reads of the clock |
 //! | `share` | how many cores, and which, each program on a machine gets; with the feature `share` |
 //! | [`Wait`], [`StackKind`], [`LastLoop`], [`schedule`] | nothing; they name choices |
+//! | `cuts`, `balance` | how grids and arrays are divided among ranks; with the feature `lifelines` |
 //! | `lifelines` | how ranks, which share no memory, steal from each other and find the end; with the feature `lifelines` |
 //! | `worklist` | how a transactional worklist distributes, steals, pairs and swaps its units; with the feature `worklist` |
 //! | `tune` | the settings of a worklist, from counts of its run; with the feature `worklist` |
@@ -26,7 +27,11 @@
 
 pub mod affinity;
 pub mod auto;
+#[cfg(feature = "lifelines")]
+pub mod balance;
 pub mod chunk;
+#[cfg(feature = "lifelines")]
+pub mod cuts;
 #[cfg(feature = "graph")]
 pub mod graph;
 pub mod idle;

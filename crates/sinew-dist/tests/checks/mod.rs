@@ -1,7 +1,9 @@
 //! Checks of every skeleton against a serial program, for any number of ranks. `tests/ranks.rs`
 //! runs them on threads, the example `check` over MPI.
 
+mod arrays;
 mod graph;
+mod grids;
 mod worklist;
 
 use sinew::Edge;
@@ -12,7 +14,7 @@ use sinew_dist::bag::Out;
 type Check = (&'static str, fn(&World));
 
 /// All checks.
-pub(crate) const CHECKS: [Check; 12] = [
+pub(crate) const CHECKS: [Check; 17] = [
     ("values of all ranks", collectives),
     ("a bag", bag),
     ("a sum with the same bits", same_bits),
@@ -20,6 +22,11 @@ pub(crate) const CHECKS: [Check; 12] = [
     ("moved elements", redistribute),
     ("a plate with every edge", plate),
     ("a line and a cube", line_and_cube),
+    ("cubes in boxes, with and without corners", grids::cubes),
+    ("words that move", arrays::words),
+    ("parts that follow the speeds of ranks", arrays::slow_ranks),
+    ("parts that follow the costs of elements", arrays::uneven_elements),
+    ("parts by measured times", arrays::measured_speeds),
     ("a message of a megabyte each way", large),
     ("shortest paths", worklist::shortest_paths),
     ("units of one home", worklist::one_home),

@@ -109,6 +109,12 @@ impl<T, const N: usize, const R: usize> Neighbourhood<'_, T, N, R> {
         self.point
     }
 
+    /// The same elements around `point`: for a grid that is a part of a larger one.
+    #[inline(always)]
+    pub fn at(self, point: [usize; N]) -> Self {
+        Self { point, ..self }
+    }
+
     /// The neighbourhood of the element `places` after this one in its row.
     #[inline(always)]
     pub(super) fn moved(&self, places: usize) -> Self {

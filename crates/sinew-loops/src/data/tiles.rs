@@ -31,6 +31,22 @@ impl<'a, T> TilesMut<'a, T> {
     /// If a tile has no rows or no columns, or if the elements do not make whole rows.
     #[track_caller]
     pub fn new(data: &'a mut [T], columns: usize, tile: [usize; 2]) -> Self {
+        let rows = data.len().checked_div(columns).unwrap_or(0);
+        Self::within(data, columns, [0..rows, 0..columns], tile)
+    }
+
+    /// As [`new`](Self::new), of these rows and columns only.
+    ///
+    /// # Panics
+    ///
+    /// As `new`; also if there are not so many rows or columns.
+    #[track_caller]
+    pub(crate) fn within(
+        data: &'a mut [T],
+        columns: usize,
+        part: [Range<usize>; 2],
+        tile: [usize; 2],
+    ) -> Self {
         assert!(
             !tile.contains(&0),
             "tiles of {} x {} elements never end: use at least 1 x 1",
@@ -43,7 +59,8 @@ impl<'a, T> TilesMut<'a, T> {
             "{} elements are no whole rows of {columns}: give another number of columns",
             data.len()
         );
-        let grid = Grid::new([0..rows, 0..columns], tile).expect("no more tiles than elements");
+        assert!(part[0].end <= rows && part[1].end <= columns, "no part of the grid: {part:?}");
+        let grid = Grid::new(part, tile).expect("no more tiles than elements");
         Self { data: SliceMut::new(data), columns, grid }
     }
 }

@@ -45,7 +45,7 @@ pub use fold::{fold, fold_ranges};
 pub use meter::{LoopMetrics, Meter, ThreadMetrics};
 pub use options::{Options, Rounds};
 pub use scan::{Kind, scan};
-pub use sweep::{Sweeps, sweeps};
+pub use sweep::{Sweeps, sweep_part, sweeps};
 pub(crate) use visit::FirstError;
 pub use visit::{for_each, for_each_range, try_for_each};
 

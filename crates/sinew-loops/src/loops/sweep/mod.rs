@@ -30,9 +30,9 @@ use super::driver::drive;
 use super::map;
 use super::options::Options;
 use super::phases::Phases;
-use crate::data::{Edge, Field, IntoItems, Items, Neighbourhood, Scratch, TilesMut};
+use crate::data::{Edge, Field, IntoItems, Items, Neighbourhood, Scratch, TilesMut, interior};
 use sinew_core::{Cancelled, Worker};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// The approximate number of elements of a tile: worth a claim, and small enough for the L1 cache.
 const TILE: usize = 4096;
@@ -84,6 +84,10 @@ where
     const { Neighbourhood::<'static, (), N, R>::IS_IN_REACH };
     let &Sweeps { shape, edges, sweeps } = plan;
     assert_shape(shape, grid.len());
+    let within = std::array::from_fn(|side| match &edges[side] {
+        edge if edge.is_keep() => interior::<R>(shape[side]),
+        _ => 0..shape[side],
+    });
     let tile = tile_of(w, shape);
     let tiles = tiles(shape, tile) as u64;
     Phases::run(options, tiles.saturating_mul(sweeps as u64), |phases| {
@@ -101,7 +105,7 @@ where
                 // SAFETY: ranges lie below the length and are disjoint (D1 of the driver); no other
                 // code asks for tiles.
                 let tiles = unsafe { tiles.piece(range) };
-                tiles.for_each(|mut tile| tile::sweep(&field, &mut tile, scratch, &f));
+                tiles.for_each(|mut tile| tile::sweep(&field, &within, &mut tile, scratch, &f));
                 ControlFlow::Continue(())
             };
             drive(w, tiles.length(), options, Scratch::default, piece)?;
@@ -114,6 +118,58 @@ where
     })
 }
 
+/// Writes `f` of the neighbourhood of each element of `now` whose indices are `within` these ranges
+/// to `next`, and leaves the rest of `next`. Both are grids with the sides `shape`.
+///
+/// # Errors
+///
+/// None: without a control nothing cancels it.
+///
+/// # Panics
+///
+/// If `f` does; `next` then holds any of both values at each element. If an element within the
+/// ranges has neighbours beyond the sides. As [`sweeps`].
+#[track_caller]
+pub fn sweep_part<T, const N: usize, const R: usize>(
+    w: &Worker,
+    (now, next): (&[T], &mut [T]),
+    shape: [usize; N],
+    within: &[Range<usize>; N],
+    f: impl Fn(Neighbourhood<'_, T, N, R>) -> T + Sync,
+) -> Result<(), Cancelled>
+where
+    T: Copy + Send + Sync,
+{
+    const { Neighbourhood::<'static, (), N, R>::IS_IN_REACH };
+    assert_shape(shape, now.len());
+    assert_shape(shape, next.len());
+    if within.iter().any(Range::is_empty) {
+        return Ok(());
+    }
+    let has_all = |side: usize| {
+        let interior = interior::<R>(shape[side]);
+        interior.start <= within[side].start && within[side].end <= interior.end
+    };
+    assert!((0..N).all(has_all), "neighbours of {within:?} are beyond the sides {shape:?}");
+    let row = |end: fn(&Range<usize>) -> usize| {
+        (0..N - 1).fold(0, |row, side| row * shape[side] + end(&within[side]))
+    };
+    let rows = row(|range| range.start)..row(|range| range.end - 1) + 1;
+    let sides = within.each_ref().map(Range::len);
+    let (edges, constants) = (&[const { Edge::Keep }; N], &[const { Vec::new() }; N]);
+    let field = Field { cells: now, shape, edges, constants };
+    let part = [rows, within[N - 1].clone()];
+    let tiles = TilesMut::within(next, columns(shape), part, tile_of(w, sides));
+    let piece = |scratch: &mut Scratch<T>, range| {
+        // SAFETY: as in `sweeps`.
+        let tiles = unsafe { tiles.piece(range) };
+        tiles.for_each(|mut tile| tile::sweep(&field, within, &mut tile, scratch, &f));
+        ControlFlow::Continue(())
+    };
+    drive(w, tiles.length(), &Options::default(), Scratch::default, piece).map(drop)
+}
+
+/// Panics unless the grid has this shape,
 /// Panics unless the grid has this shape, and steps between its elements fit into an `isize`. The
 /// bands rely on both.
 #[track_caller]

@@ -1,6 +1,6 @@
 //! Stencils against the same, index by index.
 
-use super::{Edge, Sweeps, sweeps, tile_of};
+use super::{Edge, Sweeps, sweep_part, sweeps, tile_of};
 use crate::data::Neighbourhood;
 use crate::loops::Options;
 use proptest::prelude::*;
@@ -120,6 +120,43 @@ proptest! {
         check::<2, 2>([sides[0], sides[1]], &[edges[0], edges[1]], times);
         check::<3, 1>(sides, &edges, times);
         check::<3, 2>([sides[0], sides[1], 3], &edges, 1);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Catches: an element that is left out, or one outside that is written.
+    #[test]
+    fn a_part_is_swept_and_nothing_else(
+        sides in [3..12_usize, 3..200, 3..9],
+        cuts in [0..9_usize, 0..9, 0..9],
+        lengths in [0..9_usize, 0..200, 0..9],
+    ) {
+        let within = std::array::from_fn(|side| {
+            let start = 1 + cuts[side] % (sides[side] - 2);
+            start..(start + lengths[side]).min(sides[side] - 1)
+        });
+        let now: Vec<i64> =
+            (0..sides.iter().product::<usize>() as i64).map(|i| i * i % 1_009).collect();
+        let mut next = vec![-1; now.len()];
+        let f = |around: Neighbourhood<'_, i64, 3, 1>| {
+            steps::<3, 1>().iter().map(|steps| weight(*steps) * around[*steps]).sum()
+        };
+        let ended = sinew_core::run(|w| sweep_part(w, (&now, &mut next), sides, &within, f));
+        prop_assert_eq!(ended, Ok(()));
+        let index = |[i, j, k]: [usize; 3]| (i * sides[1] + j) * sides[2] + k;
+        for number in 0..now.len() {
+            let rest = number / sides[2];
+            let point = [rest / sides[1], rest % sides[1], number % sides[2]];
+            let beside = |steps: &[isize; 3]| {
+                let at = std::array::from_fn(|side| point[side].wrapping_add_signed(steps[side]));
+                weight(*steps) * now[index(at)]
+            };
+            let is_within = (0..3).all(|side| within[side].contains(&point[side]));
+            let right = if is_within { steps::<3, 1>().iter().map(beside).sum() } else { -1 };
+            prop_assert_eq!(next[number], right, "{:?} of {:?} in {:?}", point, within, sides);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 // Unbalanced tree search over MPI, without Sinew: work stealing by two-sided messages.
 //
-//     mpicc -O3 -march=native -o uts_mpi lab/bench/rivals/uts_mpi.c -lm
-//     mpirun -n 2 uts_mpi T3 [chunk] [interval]
+//     mpicc -O3 -march=native -o uts lab/bench/rivals/mpi/uts.c -lm
+//     mpirun -n 2 uts T3 [chunk] [interval]
 //
 // Each rank has a stack of nodes and runs its youngest. After `interval` nodes it looks for
 // questions, and answers each with its oldest `chunk` nodes if it has more than twice as many, or
@@ -302,7 +302,7 @@ int main(int argc, char **argv) {
     chunk = argc > 2 ? strtoul(argv[2], NULL, 10) : 20;
     size_t interval = argc > 3 ? strtoul(argv[3], NULL, 10) : 32;
     if (!tree || chunk == 0 || interval == 0) {
-        fprintf(stderr, "uts_mpi takes a tree (T1, T1L, T3, T3L), a chunk and an interval\n");
+        fprintf(stderr, "uts takes a tree (T1, T1L, T3, T3L), a chunk and an interval\n");
         return 2;
     }
     MPI_Init(&argc, &argv);

@@ -6,65 +6,31 @@
 //! associative but for rounding.
 //!
 //! A rank's part is a `Vec`, on which its pool works with all workers.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `parts` | which elements each rank has |
+//! | `pace` | how fast each rank computes them |
+//! | `moves` | gathering, and redistribution by weights or by measured speeds |
+
+mod moves;
+mod pace;
+mod parts;
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 
-use bytemuck::Pod;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sinew::iter::ParIter;
 
 use crate::World;
-use crate::link::Rank;
 use crate::tree::Forest;
-use crate::wire::{Plain, Way};
-use crate::world::{Call, Purpose};
-
-/// The most blocks of an array.
-const BLOCKS: usize = 1 << 12;
-
-/// The elements of an array that each rank has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Parts {
-    length: usize,
-    /// Elements of a block; the last one may have fewer.
-    block: usize,
-    /// The first block of each rank, and the number of blocks.
-    bounds: Vec<usize>,
-}
-
-impl Parts {
-    fn even(length: usize, ranks: u32) -> Self {
-        Self::weighted(length, &vec![1.0; ranks as usize])
-    }
-
-    /// As many blocks for a rank as its part of the weights.
-    fn weighted(length: usize, weights: &[f64]) -> Self {
-        let block = length.div_ceil(BLOCKS).max(1);
-        let blocks = length.div_ceil(block);
-        let sum: f64 = weights.iter().sum();
-        let mut before = 0.0;
-        let mut bounds = vec![0];
-        for weight in weights {
-            before += weight;
-            let bound = (blocks as f64 * (before / sum)).round() as usize;
-            bounds.push(bound.min(blocks));
-        }
-        bounds[weights.len()] = blocks;
-        Self { length, block, bounds }
-    }
-
-    fn blocks_of(&self, rank: Rank) -> Range<usize> {
-        self.bounds[rank as usize]..self.bounds[rank as usize + 1]
-    }
-
-    fn range_of(&self, rank: Rank) -> Range<usize> {
-        let blocks = self.blocks_of(rank);
-        let at = |block: usize| (block * self.block).min(self.length);
-        at(blocks.start)..at(blocks.end)
-    }
-}
+use crate::wire::{Plain, Serde};
+pub(crate) use moves::gather;
+use pace::Pace;
+use parts::Parts;
 
 /// The size of an array before its elements are known.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +42,8 @@ pub struct Block<'w> {
 
 /// This rank's part of an array that is distributed over all ranks.
 ///
-/// All ranks call the same methods in the same order.
+/// All ranks call the same methods in the same order. `W` is the way in which elements travel:
+/// [`Plain`] data as its bytes, or by [`Serde`] after a call of [`serde`](Self::serde).
 ///
 /// ```
 /// let world = sinew_dist::init()?;
@@ -86,13 +53,15 @@ pub struct Block<'w> {
 /// assert_eq!(prefix.gather()[..3], [1, 3, 8]);
 /// # Ok::<(), sinew_dist::InitError>(())
 /// ```
-pub struct Dist<'w, T> {
+pub struct Dist<'w, T, W = Plain> {
     world: &'w World,
     parts: Parts,
+    pace: Pace,
     own: Vec<T>,
+    way: PhantomData<W>,
 }
 
-impl<T> fmt::Debug for Dist<'_, T> {
+impl<T, W> fmt::Debug for Dist<'_, T, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = self.parts.range_of(self.world.rank());
         let length = self.parts.length;
@@ -113,11 +82,27 @@ impl<'w> Block<'w> {
         let parts = Parts::even(self.length, self.world.size());
         let range = parts.range_of(self.world.rank());
         let own = self.world.pool().run(|_| sinew::over(range).map(&f).collect());
-        Dist { world: self.world, parts, own }
+        let pace = Pace::new(self.world.size());
+        Dist { world: self.world, parts, pace, own, way: PhantomData }
     }
 }
 
-impl<'w, T: Send + Sync> Dist<'w, T> {
+impl<'w, T> Dist<'w, T> {
+    /// The same array, whose elements travel by serde: for elements that are not plain data.
+    ///
+    /// ```
+    /// let world = sinew_dist::init()?;
+    /// let words = world.block(3).init(|i| format!("word {i}")).serde();
+    /// assert_eq!(words.gather()[2], "word 2");
+    /// # Ok::<(), sinew_dist::InitError>(())
+    /// ```
+    pub fn serde(self) -> Dist<'w, T, Serde> {
+        let Self { world, parts, pace, own, .. } = self;
+        Dist { world, parts, pace, own, way: PhantomData }
+    }
+}
+
+impl<'w, T: Send + Sync, W> Dist<'w, T, W> {
     /// The number of elements on all ranks.
     pub fn len(&self) -> usize {
         self.parts.length
@@ -139,10 +124,16 @@ impl<'w, T: Send + Sync> Dist<'w, T> {
     }
 
     /// The array whose elements are `f` of this one's, on the same ranks. No messages.
-    pub fn map<U: Send>(&self, f: impl Fn(&T) -> U + Sync) -> Dist<'w, U> {
-        let own = &self.own;
-        let own = self.world.pool().run(|_| sinew::over(own).map(&f).collect());
-        Dist { world: self.world, parts: self.parts.clone(), own }
+    pub fn map<U: Send>(&self, f: impl Fn(&T) -> U + Sync) -> Dist<'w, U, W> {
+        let (pool, own) = (self.world.pool(), &self.own);
+        let map = || pool.run(|_| sinew::over(own).map(&f).collect());
+        self.with(self.pace.measure(own.len(), map))
+    }
+
+    /// An array with these elements on this rank.
+    fn with<U>(&self, own: Vec<U>) -> Dist<'w, U, W> {
+        let (parts, pace) = (self.parts.clone(), self.pace.clone());
+        Dist { world: self.world, parts, pace, own, way: PhantomData }
     }
 
     /// All elements reduced by `op`, on all ranks; `empty` if there are none.
@@ -185,61 +176,9 @@ impl<'w, T: Send + Sync> Dist<'w, T> {
         let starts = &starts[self.parts.blocks_of(self.world.rank())];
         let blocks: Vec<(&[T], &Option<T>)> = self.blocks().zip(starts).collect();
         let one = |(block, start): &(&[T], &Option<T>)| scan_block(block, start.as_ref(), &op);
-        let parts: Vec<Vec<T>> = self.world.pool().run(|_| sinew::over(&blocks).map(one).collect());
-        let own = parts.into_iter().flatten().collect();
-        Self { world: self.world, parts: self.parts.clone(), own }
-    }
-
-    /// The same array with as many elements on each rank as its part of the weights says, to whole
-    /// blocks; for example the speeds that ranks have measured.
-    ///
-    /// # Panics
-    ///
-    /// If there is not one weight a rank, if one is negative or not finite, or if all are 0.
-    ///
-    /// # Cost
-    ///
-    /// One message to each rank that gets elements from this one.
-    #[track_caller]
-    pub fn redistribute(self, weights: &[f64]) -> Self
-    where
-        T: Pod,
-    {
-        let fit = |weight: &f64| weight.is_finite() && *weight >= 0.0;
-        assert!(weights.len() == self.world.size() as usize, "one weight a rank: {weights:?}");
-        assert!(weights.iter().all(fit), "weights are finite and not negative: {weights:?}");
-        assert!(weights.iter().sum::<f64>() > 0.0, "all weights are 0");
-        let parts = Parts::weighted(self.parts.length, weights);
-        let call = self.world.call("redistribute");
-        let (rank, range) = (self.world.rank(), self.range());
-        for other in 0..self.world.size() {
-            let leaving = common(&range, &parts.range_of(other));
-            if !leaving.is_empty() {
-                let own = &self.own[leaving.start - range.start..leaving.end - range.start];
-                call.send(other, Purpose::Move, Plain::pack(own));
-            }
-        }
-        let wanted = parts.range_of(rank);
-        let mut own = Vec::with_capacity(wanted.len());
-        for other in 0..self.world.size() {
-            let coming = common(&wanted, &self.parts.range_of(other));
-            if !coming.is_empty() {
-                own.extend(receive::<T>(&call, other, Purpose::Move, coming.len()));
-            }
-        }
-        Self { world: self.world, parts, own }
-    }
-
-    /// All elements, on all ranks.
-    ///
-    /// # Cost
-    ///
-    /// Rank 0 receives one message of each rank, and sends all to the ranks below it.
-    pub fn gather(&self) -> Vec<T>
-    where
-        T: Pod,
-    {
-        gather(self.world, &self.own)
+        let pass = || self.world.pool().run(|_| sinew::over(&blocks).map(one).collect());
+        let parts: Vec<Vec<T>> = self.pace.measure(self.own.len(), pass);
+        self.with(parts.into_iter().flatten().collect())
     }
 
     /// Which elements are on this rank.
@@ -262,7 +201,8 @@ impl<'w, T: Send + Sync> Dist<'w, T> {
             let first = items.next().expect("a block has elements");
             items.fold(first, op)
         };
-        self.world.pool().run(|_| sinew::over(&blocks).map(total).collect())
+        let pass = || self.world.pool().run(|_| sinew::over(&blocks).map(total).collect());
+        self.pace.measure(self.own.len(), pass)
     }
 }
 
@@ -277,35 +217,4 @@ fn scan_block<T: Clone>(block: &[T], start: Option<&T>, op: &impl Fn(T, T) -> T)
         start.cloned().map_or_else(|| sum.clone(), |start| op(start, sum.clone()))
     };
     block.iter().map(next).collect()
-}
-
-fn common(a: &Range<usize>, b: &Range<usize>) -> Range<usize> {
-    a.start.max(b.start)..a.end.min(b.end)
-}
-
-/// `count` plain values from one rank.
-pub(crate) fn receive<T: Pod>(
-    call: &Call<'_>,
-    from: Rank,
-    purpose: Purpose,
-    count: usize,
-) -> Vec<T> {
-    let values: Option<Vec<T>> = Plain::unpack(&call.receive(from, purpose));
-    values.filter(|values| values.len() == count).unwrap_or_else(|| call.refuse())
-}
-
-/// The values of all ranks in the order of the ranks, on all ranks.
-pub(crate) fn gather<T: Pod>(world: &World, own: &[T]) -> Vec<T> {
-    let call = world.call("gather");
-    if world.rank() > 0 {
-        call.send(0, Purpose::Move, Plain::pack(own));
-    }
-    let all = || {
-        let others = (1..world.size()).map(|rank| call.receive(rank, Purpose::Move));
-        others.fold(Plain::pack(own), |mut all, bytes| {
-            all.extend(bytes);
-            all
-        })
-    };
-    Plain::unpack(&call.down(all)).unwrap_or_else(|| call.refuse())
 }

@@ -1,0 +1,52 @@
+//! How fast each rank computes the elements of an array.
+//!
+//! Arrays that are made from each other share one record: of two arrays of one length the same rank
+//! computes the elements.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Instant;
+
+use sinew_policy::balance::Balance;
+
+/// What this rank has computed since the last look, and what is known of all ranks.
+#[derive(Debug, Clone)]
+pub(super) struct Pace(Rc<Record>);
+
+#[derive(Debug)]
+struct Record {
+    items: Cell<usize>,
+    ns: Cell<u64>,
+    balance: RefCell<Balance>,
+}
+
+impl Pace {
+    pub(super) fn new(ranks: u32) -> Self {
+        let balance = RefCell::new(Balance::new(ranks));
+        Self(Rc::new(Record { items: Cell::new(0), ns: Cell::new(0), balance }))
+    }
+
+    /// Runs `pass` over so many elements of this rank.
+    pub(super) fn measure<R>(&self, items: usize, pass: impl FnOnce() -> R) -> R {
+        let start = Instant::now();
+        let result = pass();
+        let Record { items: all, ns, .. } = &*self.0;
+        all.set(all.get() + items);
+        ns.set(ns.get() + start.elapsed().as_nanos() as u64);
+        result
+    }
+
+    /// The elements and nanoseconds of this rank since the last call.
+    pub(super) fn take(&self) -> (usize, u64) {
+        (self.0.items.take(), self.0.ns.take())
+    }
+
+    /// Learns what all ranks have computed. Returns to where the parts should move, if that pays.
+    pub(super) fn learn(&self, all: &[(usize, u64)], bounds: &[usize]) -> Option<Vec<usize>> {
+        let mut balance = self.0.balance.borrow_mut();
+        for (rank, (items, cost)) in (0..).zip(all) {
+            balance.learn(rank, *items, *cost);
+        }
+        balance.moved(bounds)
+    }
+}
