@@ -26,6 +26,7 @@
 //! | [`domains`] | queues of tasks for parts of the machine, each with a memory |
 //! | [`models`] | the constants of the models, with their sources |
 //! | [`programs`] | programs that arrive, end and share machines |
+//! | [`jobs`] | jobs with ranks on several machines, which share their cores |
 //! | [`ranks`] | a bag of tasks over ranks that share no memory |
 //! | [`worklist`] | transactional worklists with a model of conflicts, and their autotuner |
 //! | [`figure`] | the effect of sampling, in the model of the paper that introduced it |
@@ -52,6 +53,7 @@ mod costs;
 pub mod domains;
 mod engine;
 pub mod figure;
+pub mod jobs;
 mod loops;
 pub mod models;
 mod named;

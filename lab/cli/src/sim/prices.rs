@@ -104,7 +104,7 @@ fn names(kind: Kind) -> Vec<&'static str> {
         Kind::Worklist => Worklist::NAMES.to_vec(),
         Kind::Domains => OF_DOMAINS.to_vec(),
         Kind::Programs => Cluster::NAMES.to_vec(),
-        Kind::Sampling | Kind::Calibrate => Vec::new(),
+        Kind::Ranks | Kind::Sampling | Kind::Calibrate => Vec::new(),
     }
 }
 

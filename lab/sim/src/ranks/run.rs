@@ -174,7 +174,8 @@ impl Run {
             Event::BatchEnd if self.member(rank).due != number => return,
             Event::BatchEnd => {
                 self.catch_up(rank, now);
-                self.member(rank).until = None;
+                let until = self.member(rank).until.take();
+                debug_assert_eq!(until, Some(now), "R3: a batch ends at its event");
             }
             Event::Arrival(from, message) => {
                 self.member(rank).inbox.push((from, message));

@@ -143,8 +143,8 @@ fn random_stealing(ranks: u32, nodes: u64, latency_ns: u64, seed: u64) -> RanksR
 }
 
 /// Gast, Khatiri, Trystram and Wagner, "A New Analysis of Work Stealing with Latency", 2018: W unit
-/// tasks take W/p plus a constant times λ·log₂(W/λ). Here the constant is 2.3 to 3.3; the bound's is
-/// 16.12.
+/// tasks take W/p plus a constant times λ·log₂(W/λ). Here the constant is 2.3 to 3.3; the
+/// bound's is 16.12.
 ///
 /// Catches: messages that cost no time, or twice their latency, and answers that come late.
 #[test]

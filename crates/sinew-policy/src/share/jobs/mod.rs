@@ -13,8 +13,8 @@
 //! free.
 //!
 //! Source: max-min fairness by progressive filling (Bertsekas and Gallager, "Data Networks", 1992).
-//! Differences: whole cores, measured speed-ups, ranks that wait, and the present numbers where they
-//! are as good.
+//! Differences: whole cores, measured speed-ups, ranks that wait, and the present numbers where
+//! they are as good.
 //!
 //! # Invariants
 //!

@@ -199,7 +199,8 @@ fn ranks_that_nobody_waits_for_get_what_their_machine_alone_gives() {
             let mut alone: Vec<u32> = alone.iter().map(|grant| grant.threads).collect();
             let ranks = case.ranks.iter().zip(&counts).filter(|(rank, _)| here(rank));
             let mut ours: Vec<u32> = ranks.map(|(_, count)| *count).collect();
-            (alone.sort_unstable(), ours.sort_unstable());
+            alone.sort_unstable();
+            ours.sort_unstable();
             assert_eq!(ours, alone, "seed {seed}, {machine}");
         }
     }
