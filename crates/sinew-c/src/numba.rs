@@ -6,7 +6,9 @@
 //! A parallel function is one loop of the process's pool. numba indexes the partial results of a
 //! reduction by [`sinew_numba_get_thread_id`], and sizes them by the number of threads that holds
 //! at the call. So a participant has a number below that ([`Numbers`]), also where loops are
-//! nested, and it sees the number of threads of its caller.
+//! nested, and it sees the number of threads of its caller. In a region of no more rows than
+//! threads, as numba cuts parallel loops, each row has its own number: a reduction then has the same
+//! bits in each run, whichever threads have come.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
@@ -56,26 +58,21 @@ unsafe impl Sync for Region {}
 // SAFETY: as above.
 unsafe impl Send for Region {}
 
-/// One participant of a region: its number, and the arrays that a kernel gets.
-struct Participant<'n> {
-    number: Number<'n>,
+/// One participant of a region: the arrays that a kernel gets.
+struct Participant {
     operands: Vec<*mut c_char>,
     lengths: Vec<usize>,
 }
 
 impl Region {
-    fn participant<'n>(&self, numbers: &'n Numbers) -> Participant<'n> {
+    fn participant(&self) -> Participant {
         // SAFETY: numba's array has the rows first, then the other dimensions.
         let lengths = unsafe { std::slice::from_raw_parts(self.lengths, self.dimensions + 1) };
-        Participant {
-            number: numbers.take(),
-            operands: vec![std::ptr::null_mut(); self.count],
-            lengths: lengths.to_vec(),
-        }
+        Participant { operands: vec![std::ptr::null_mut(); self.count], lengths: lengths.to_vec() }
     }
 
-    /// Runs the rows of `range`: each operand begins at the first of them.
-    fn run(&self, participant: &mut Participant<'_>, range: Range<usize>) {
+    /// Runs the rows of `range` under a number: each operand begins at the first of them.
+    fn run(&self, participant: &mut Participant, range: Range<usize>, number: usize) {
         for (j, operand) in participant.operands.iter_mut().enumerate() {
             // SAFETY: there are `count` operands and steps.
             let (base, step) = unsafe { (*self.operands.add(j), *self.steps.add(j)) };
@@ -83,7 +80,7 @@ impl Region {
             *operand = base.wrapping_offset(step.wrapping_mul(range.start as isize));
         }
         participant.lengths[0] = range.len();
-        let part = Part { threads: self.threads, number: participant.number.value as u32 };
+        let part = Part { threads: self.threads, number: number as u32 };
         let before = PART.replace(part);
         let (operands, lengths) = (&mut participant.operands, &mut participant.lengths);
         // SAFETY: as numba compiled it; a kernel throws no exception.
@@ -95,14 +92,23 @@ impl Region {
 
     fn drive(&self, w: &Worker, rows: usize) {
         let threads = self.threads as usize;
-        let numbers = Numbers::new(w.index(), w.max_threads().min(threads), Rule::InTurn);
         let options = Options { threads, ..Options::default() };
-        let piece = |participant: &mut Participant<'_>, range: Range<usize>| {
-            self.run(participant, range);
+        if rows <= threads {
+            let piece = |participant: &mut Participant, range: Range<usize>| {
+                range.for_each(|row| self.run(participant, row..row + 1, row));
+                ControlFlow::Continue(())
+            };
+            // A loop without a control is not cancelled.
+            let _ = for_each_range(w, rows, &options, || self.participant(), piece);
+            return;
+        }
+        let numbers = Numbers::new(w.index(), w.max_threads().min(threads), Rule::InTurn);
+        let enter = || (numbers.take(), self.participant());
+        let piece = |(number, participant): &mut (Number<'_>, Participant), range: Range<usize>| {
+            self.run(participant, range, number.value);
             ControlFlow::Continue(())
         };
-        // A loop without a control is not cancelled.
-        let _ = for_each_range(w, rows, &options, || self.participant(&numbers), piece);
+        let _ = for_each_range(w, rows, &options, enter, piece);
     }
 }
 
@@ -178,13 +184,15 @@ mod tests {
         visits: Vec<AtomicUsize>,
         failures: AtomicUsize,
         threads: u32,
+        rows: AtomicUsize,
         inner: bool,
     }
 
     impl Log {
         fn new(threads: u32, inner: bool) -> Self {
             let visits = (0..ROWS).map(|_| AtomicUsize::new(0)).collect();
-            Self { visits, failures: AtomicUsize::new(0), threads, inner }
+            let (failures, rows) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            Self { visits, failures, threads, rows, inner }
         }
 
         fn expect(&self, holds: bool) {
@@ -193,6 +201,7 @@ mod tests {
 
         /// Runs a region over a table of row numbers, which lies backwards in memory.
         fn region(&self, rows: usize) {
+            self.rows.store(rows, Ordering::Relaxed);
             let table: Vec<usize> = (0..rows * WIDTH).rev().map(|at| at / WIDTH).collect();
             let last = table.as_ptr().wrapping_add((rows * WIDTH).saturating_sub(WIDTH));
             let operands = [last.cast_mut().cast::<c_char>()];
@@ -223,6 +232,8 @@ mod tests {
             // SAFETY: a row of the table.
             let at = unsafe { *first.offset(row * step).cast::<usize>() };
             log.visits[at].fetch_add(1, Ordering::Relaxed);
+            let is_few = log.rows.load(Ordering::Relaxed) <= log.threads as usize;
+            log.expect(!is_few || number == at as isize);
             if log.inner && at.is_multiple_of(500) {
                 let inner = Log::new(1, false);
                 inner.region(70);
@@ -232,8 +243,8 @@ mod tests {
         }
     }
 
-    /// Catches: a row that is left out or visited twice, a number that is too high, and a thread
-    /// that keeps the number of a nested region.
+    /// Catches: a row that is left out or visited twice, a number that is too high or, with few
+    /// rows, another row's, and a thread that keeps the number of a nested region.
     #[test]
     fn a_region_visits_each_row_once_with_numbers_below_its_threads() {
         for threads in [1, 2, 7] {

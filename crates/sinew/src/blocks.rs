@@ -4,14 +4,13 @@ use sinew_loops::Control;
 use sinew_loops::data::TilesMut;
 use sinew_loops::iter::{Controlled, Mode, Uncontrolled};
 use sinew_loops::iter::{Over, at_least_one, sound};
-use sinew_loops::loops::{self, Options};
+use sinew_loops::loops::{self, Options, Site};
 use sinew_loops::source::LoopMemory;
 use sinew_policy::chunk::Schedule;
 use sinew_policy::schedule::{Mechanism, SplitRule};
 use sinew_policy::split::Grid;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::panic::Location;
 
 /// Begins a skeleton over all pairs of a row and a column.
 ///
@@ -102,7 +101,7 @@ pub struct OverBlocks<'m, const N: usize, C = Uncontrolled> {
 impl<const N: usize> OverBlocks<'static, N> {
     #[track_caller]
     fn new(space: [Range<usize>; N]) -> Self {
-        let site = Some(Location::caller());
+        let site = Some(Site::caller());
         let options =
             Options { schedule: Schedule::Adaptive { grain: 1 }, site, ..Options::default() };
         Self { space, grain: None, options, mode: PhantomData }

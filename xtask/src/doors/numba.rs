@@ -61,8 +61,9 @@ fn run(python: &Path, module: &str, suite: Option<&PathBuf>) -> Result<Report, S
     let mut tests = Command::new(python);
     command::without_settings(&mut tests);
     tests.args(["-m", "numba.runtests", "-v"]).arg(format!("numba.tests.{module}"));
-    // More threads than processors, as the tests of masks need.
-    tests.env("NUMBA_NUM_THREADS", "4").env("NUMBA_THREADING_LAYER", "omp");
+    // As many threads as the tests of masks need, also on fewer processors.
+    tests.env("NUMBA_NUM_THREADS", "4").env("SINEW_THREADS", "4");
+    tests.env("NUMBA_THREADING_LAYER", "omp");
     tests.env("PYTHONPATH", suite.map(|suite| suite.as_os_str()).unwrap_or_default());
     let output = tests.output().map_err(|error| format!("{}: {error}", python.display()))?;
     let text = String::from_utf8_lossy(&output.stderr);
