@@ -263,6 +263,10 @@ impl<'a> Filling<'a> {
             let keeps =
                 (floors[at]..enough).contains(&held) && self.time(at, held) <= least * TOLERANCE;
             self.counts[at] = if keeps { held } else { enough };
+            if keeps {
+                // It counts as fast enough in the next step as well.
+                self.times[at][held as usize - 1] = least;
+            }
             self.free[rank.machine] += count - self.counts[at];
         }
     }
