@@ -72,6 +72,9 @@ pub struct Found<'tx, K, V, S: Store<K> + Store<V>> {
     is_root: bool,
 }
 
+/// A leaf, and whether it is the root.
+type InLeaf<'tx, K, V, S> = (&'tx Leaf<K, V, S>, bool);
+
 impl<K: Ord, V, S: Store<K> + Store<V>> Default for TMap<K, V, S> {
     fn default() -> Self {
         Self { root: TVar::new(EMPTY), leaves: Arena::new(), inners: Arena::new() }
@@ -101,13 +104,13 @@ impl<K: Clone + Ord, V: Clone> TMap<K, V, Boxed> {
 }
 
 impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
-    /// The leaf in which `key` belongs, and whether it is the root; `None` in a map without a leaf.
+    /// The leaf in which `key` belongs; `None` in a map without a leaf.
     #[inline(always)]
     fn leaf_of<'tx, Q: Ord + ?Sized>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         key: &Q,
-    ) -> TxResult<Option<(&'tx Leaf<K, V, S>, bool)>>
+    ) -> TxResult<Option<InLeaf<'tx, K, V, S>>>
     where
         K: Borrow<Q>,
     {
