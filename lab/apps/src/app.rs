@@ -40,4 +40,9 @@ impl App {
     pub fn prepare(&self, options: &Options) -> Result<Box<dyn Problem>, Error> {
         (self.prepare)(options)
     }
+
+    /// Whether [`Options::maps`] changes something.
+    pub fn has_maps(&self) -> bool {
+        matches!(self.name, "intruder" | "vacation")
+    }
 }

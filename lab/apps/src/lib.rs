@@ -33,6 +33,7 @@
 //! | `lettered`, `product` | sizes with several numbers |
 //! | `dense`, `sorted`, `lines`, `text` | matrices, numbers to sort, input files, source files |
 //! | `fork`, `loops`, `each_worker` | one recursion for both versions; schedules; one call per worker |
+//! | `balanced` | balanced trees with and without transactions |
 //! | `graph` | generated graphs, and searches of them |
 //! | `published` | the parameters of published experiments |
 //! | `lists`, `record` | worklists as options say; what they and transactions did |
@@ -42,6 +43,7 @@
 //! Deciding how often to run and what to print: that is the command's part.
 
 mod app;
+mod balanced;
 mod dense;
 mod each_worker;
 mod fork;
@@ -62,7 +64,7 @@ mod sorted;
 mod text;
 
 pub use app::App;
-pub use options::{Error, Options, Size};
+pub use options::{Error, Maps, Options, Size};
 pub use problem::{Answer, Problem, Run, Wrong, last_recording};
 pub use published::{Published, published};
 pub use record::{Record, Recorded, Transactions, TuningCost};

@@ -44,6 +44,42 @@ impl FromStr for Size {
     }
 }
 
+/// The structures in which applications with transactions keep their maps, in the serial version
+/// and in transactions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Maps {
+    /// Hash maps, each version's own.
+    #[default]
+    Hashed,
+    /// Balanced trees and linked lists, in one code for both, as in the suite STAMP. Only of
+    /// `intruder` and `vacation`; the others keep theirs.
+    Balanced,
+}
+
+impl Maps {
+    /// The names by which they are chosen.
+    pub const NAMES: [&str; 2] = ["hashed", "balanced"];
+}
+
+impl fmt::Display for Maps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::NAMES[*self as usize])
+    }
+}
+
+impl FromStr for Maps {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let [hashed, balanced] = Self::NAMES;
+        match text {
+            _ if text == hashed => Ok(Self::Hashed),
+            _ if text == balanced => Ok(Self::Balanced),
+            _ => Err(format!("`{text}` is not one of {hashed} and {balanced}")),
+        }
+    }
+}
+
 /// The options with which an application is prepared.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -66,6 +102,8 @@ pub struct Options {
     /// Whether the units of worklists are shuffled before they enter their list, in the same way
     /// each time, and so are those of a queue that is written by hand.
     pub shuffled: bool,
+    /// The structures of maps.
+    pub maps: Maps,
     /// The record of worklist runs.
     pub record: Record,
 }

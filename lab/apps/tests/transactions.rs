@@ -7,7 +7,7 @@
 use sinew::Pool;
 use sinew::stm::Locking;
 use sinew::worklist::{Knobs, Settings, Tuning};
-use sinew_apps::{App, Options, Problem, find};
+use sinew_apps::{App, Maps, Options, Problem, find};
 
 const APPS: [&str; 3] = ["bank", "intruder", "vacation"];
 
@@ -52,6 +52,20 @@ fn worklists_are_right_under_all_settings() {
         for settings in all_settings() {
             let problem = tiny(find(name).unwrap(), false, Some(Tuning::Fixed(settings)));
             solve(&format!("{name}, {settings:?}"), &*problem, &pool);
+        }
+    }
+}
+
+/// Catches: trees or lists that lose an entry when several workers change them, in both versions.
+#[test]
+fn applications_are_right_on_balanced_trees() {
+    let pool = pool();
+    for app in sinew_apps::all().iter().filter(|app| app.has_maps()) {
+        for (by_hand, size) in [(false, "tiny"), (true, "tiny"), (false, "small"), (true, "small")]
+        {
+            let size = size.parse().unwrap();
+            let options = Options { size, by_hand, maps: Maps::Balanced, ..Options::default() };
+            solve(app.name, &*prepare(app, &options), &pool);
         }
     }
 }

@@ -105,6 +105,7 @@ pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
         tuning,
         contention: args.worklist.conditions.contention(),
         shuffled: args.worklist.conditions.shuffled(),
+        maps: args.worklist.maps.unwrap_or_default(),
         record: record.clone(),
     };
     let problem = app.prepare(&options).map_err(Failure::usage)?;

@@ -4,10 +4,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use sinew::Mapping;
 use sinew::worklist::{Pages, Settings, Tuning, mapping_for};
-use sinew_apps::{App, Recorded, Transactions};
+use sinew_apps::{App, Maps, Recorded, Transactions};
 use sinew_console::{Failure, output};
 
 use crate::conditions::{ConditionArgs, WORKLISTS};
@@ -32,6 +33,11 @@ pub(crate) struct WorklistArgs {
     /// Write the tuner's steps, epoch by epoch, to this CSV file; needs --tune auto or published
     #[arg(long, help_heading = WORKLISTS, value_name = "FILE")]
     pub(crate) tuner_path: Option<PathBuf>,
+    /// Structures in which maps are kept, in the serial version and in transactions: hashed, or
+    /// balanced trees and lists as in the suite STAMP (intruder, vacation) [default: hashed]
+    #[arg(long, help_heading = WORKLISTS, value_name = "MAPS",
+        value_parser = PossibleValuesParser::new(Maps::NAMES).try_map(|name| name.parse::<Maps>()))]
+    pub(crate) maps: Option<Maps>,
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
 }
@@ -96,6 +102,12 @@ pub(crate) fn warn_of_useless_options(app: &App, args: &WorklistArgs) {
                 app.name
             ));
         }
+    }
+    if args.maps.is_some() && !app.has_maps() {
+        output::note(&format!(
+            "sinew-lab: note: {} has one form of its data, so --maps changes nothing",
+            app.name
+        ));
     }
 }
 

@@ -19,7 +19,7 @@ mod programs;
 
 use crate::command;
 use build::{Cost, Folder};
-use commands::WHATS;
+use commands::{WHATS, What};
 use programs::{Base, Program};
 use sinew_console::Table;
 use std::path::Path;
@@ -31,12 +31,22 @@ pub(crate) struct Options {
     /// Rounds, in each of which every package is built once.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Packages whose names contain this, besides those of rayon and of no library; no commands.
+    /// Packages and commands whose names contain this, and packages of rayon and of no library.
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Also run the demonstration and build the tests: many minutes.
-    #[arg(long, conflicts_with = "only")]
+    /// Also run the demonstration and build the tests: many minutes. A command that `--only` names
+    /// is run without it.
+    #[arg(long)]
     long: bool,
+}
+
+impl Options {
+    fn runs(&self, what: &What) -> bool {
+        match &self.only {
+            Some(only) => what.shown.contains(only.as_str()),
+            None => self.long || !what.is_long,
+        }
+    }
 }
 
 /// Measures and prints.
@@ -67,8 +77,9 @@ pub(crate) fn run(options: &Options) -> Result<(), String> {
         rounds.push(costs);
     }
     print!("{}\n{}", origin(), table(&chosen, &rounds));
-    if options.only.is_none() {
-        print!("\n{}", commands_table(temporary.path(), options.long)?);
+    let commands: Vec<&What> = WHATS.iter().filter(|what| options.runs(what)).collect();
+    if !commands.is_empty() {
+        print!("\n{}", commands_table(temporary.path(), &commands)?);
     }
     Ok(())
 }
@@ -114,9 +125,9 @@ fn table(programs: &[&Program], rounds: &[Vec<Cost>]) -> String {
     table.render()
 }
 
-fn commands_table(temporary: &Path, long: bool) -> Result<String, String> {
+fn commands_table(temporary: &Path, commands: &[&What]) -> Result<String, String> {
     let mut table = Table::new(&["command, from nothing", "processor s", "clock s", "file KB"]);
-    for what in WHATS.iter().filter(|what| long || !what.is_long) {
+    for what in commands {
         let cost = what.measure(temporary)?;
         let size = cost.bytes.map_or("-".to_owned(), |bytes| format!("{:.0}", bytes as f64 / 1e3));
         table.row(vec![
@@ -184,6 +195,20 @@ mod tests {
         };
         assert_eq!(row("sinew, for_each"), ["8.0", "3.00", "1.0", "2", "7", "6", "3.00"]);
         assert_eq!(row("none, for_each"), ["0.1", "-", "1.0", "2", "1", "-", "-"]);
+    }
+
+    /// Catches: a long command that runs unasked, and one that cannot be asked for alone.
+    #[test]
+    fn long_commands_run_if_they_are_asked_for() {
+        let run = |only: Option<&str>, long| -> Vec<&str> {
+            let options = Options { rounds: 1, only: only.map(str::to_owned), long };
+            WHATS.iter().filter(|what| options.runs(what)).map(|what| what.shown).collect()
+        };
+        let [install, demo, test] = WHATS.map(|what| what.shown);
+        assert_eq!(run(None, false), [install]);
+        assert_eq!(run(None, true), [install, demo, test]);
+        assert_eq!(run(Some("cargo test"), false), [test]);
+        assert_eq!(run(Some("sinew, join"), false), [""; 0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use super::arena::{Arena, NONE};
 use super::entry::{Entry, Table};
+use super::lines::ask_for;
 use super::slots::Slots;
 use super::store::{Boxed, Inline, Store, Variable};
 use crate::engine::engine;
@@ -198,6 +199,8 @@ impl<K: Eq + Hash, V, H: BuildHasher, S: Store<K> + Store<V>> THashMap<K, V, H, 
     where
         K: Borrow<Q>,
     {
+        // The lines that mostly have the value.
+        ask_for(group, 1..3);
         let mut room = None;
         loop {
             let (tags, slot, next) = group.slots.examine(tx, |tags, mut view| {

@@ -8,6 +8,7 @@ mod tree;
 
 use super::arena::Arena;
 use super::entry::{Entry, Table};
+use super::lines::ask_for;
 use super::order::Order;
 use super::store::{Boxed, Inline, Store, Variable};
 use crate::tx::Tx;
@@ -71,6 +72,9 @@ pub struct Found<'tx, K, V, S: Store<K> + Store<V>> {
     is_root: bool,
 }
 
+/// A leaf, and whether it is the root.
+type InLeaf<'tx, K, V, S> = (&'tx Leaf<K, V, S>, bool);
+
 impl<K: Ord, V, S: Store<K> + Store<V>> Default for TMap<K, V, S> {
     fn default() -> Self {
         Self { root: TVar::new(EMPTY), leaves: Arena::new(), inners: Arena::new() }
@@ -100,13 +104,13 @@ impl<K: Clone + Ord, V: Clone> TMap<K, V, Boxed> {
 }
 
 impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
-    /// The position of `key`, in a map that has a leaf.
+    /// The leaf in which `key` belongs; `None` in a map without a leaf.
     #[inline(always)]
-    fn find<'tx, Q: Ord + ?Sized>(
+    fn leaf_of<'tx, Q: Ord + ?Sized>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
         key: &Q,
-    ) -> TxResult<Option<Found<'tx, K, V, S>>>
+    ) -> TxResult<Option<InLeaf<'tx, K, V, S>>>
     where
         K: Borrow<Q>,
     {
@@ -118,8 +122,39 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
             (_, _, at) = self.inner(at).find(tx, Some(key))?;
         }
         let leaf = self.leaf(at);
+        // The lines of its keys.
+        ask_for(leaf, 0..3);
+        Ok(Some((leaf, height == 0)))
+    }
+
+    /// The position of `key`, in a map that has a leaf.
+    #[inline(always)]
+    fn find<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<Option<Found<'tx, K, V, S>>>
+    where
+        K: Borrow<Q>,
+    {
+        let Some((leaf, is_root)) = self.leaf_of(tx, key)? else { return Ok(None) };
         let (order, rank, is_present) = leaf.find(tx, key)?;
-        Ok(Some(Found { at: At { leaf, order, rank }, is_present, is_root: height == 0 }))
+        Ok(Some(Found { at: At { leaf, order, rank }, is_present, is_root }))
+    }
+
+    /// The position of `key`, if there is an entry.
+    #[inline(always)]
+    fn find_present<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<Option<Found<'tx, K, V, S>>>
+    where
+        K: Borrow<Q>,
+    {
+        let Some((leaf, is_root)) = self.leaf_of(tx, key)? else { return Ok(None) };
+        let (order, rank) = leaf.find_present(tx, key)?;
+        Ok(rank.map(|rank| Found { at: At { leaf, order, rank }, is_present: true, is_root }))
     }
 
     /// The value of `key`.
@@ -135,10 +170,8 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        match self.find(tx, key)? {
-            Some(found) if found.is_present => found.at.value().get(tx).map(Some),
-            _ => Ok(None),
-        }
+        let found = self.find_present(tx, key)?;
+        found.map(|found| found.at.value().get(tx)).transpose()
     }
 
     /// Whether there is an entry of `key`.
@@ -150,7 +183,7 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        Ok(self.find(tx, key)?.is_some_and(|found| found.is_present))
+        Ok(self.find_present(tx, key)?.is_some())
     }
 
     /// Sets the value of `key`; returns the old one.
@@ -180,9 +213,7 @@ impl<K: Ord, V, S: Store<K> + Store<V>> TMap<K, V, S> {
     where
         K: Borrow<Q>,
     {
-        let Some(found) = self.find(tx, key)?.filter(|found| found.is_present) else {
-            return Ok(None);
-        };
+        let Some(found) = self.find_present(tx, key)? else { return Ok(None) };
         let value = found.at.value().get(tx)?;
         self.remove_at(tx, &found, key)?;
         Ok(Some(value))

@@ -1,8 +1,8 @@
 //! Containers whose operations are parts of transactions.
 //!
-//! They are built from [`TVar`](crate::TVar)s; only `store` and `slots`, which let several values
-//! share a record, have `unsafe`. A transaction can combine lookups, updates and walks of several
-//! containers.
+//! They are built from [`TVar`](crate::TVar)s. Only `store` and `slots`, which let several values
+//! share a record, and `lines`, which prefetches, have `unsafe`. A transaction can combine lookups,
+//! updates and walks of several containers.
 //!
 //! Keys and values that are `Copy` lie in the nodes ([`Inline`], the default). With the storage
 //! [`Boxed`] they can be anything that is `Clone`. The containers are the same: `store` has the
@@ -22,6 +22,7 @@ mod bounded;
 mod grid;
 mod hash;
 mod heap;
+mod lines;
 mod list;
 mod map;
 mod order;

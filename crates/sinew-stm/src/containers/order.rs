@@ -15,6 +15,9 @@ pub(super) const WIDTH: usize = if cfg!(any(test, loom, shuttle)) { 3 } else { 1
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Order(pub(super) u64);
 
+/// The lowest bit of each slot's number.
+const ONES: u64 = 0x1111_1111_1111_1111;
+
 /// The lowest `slots` numbers of slots.
 #[inline(always)]
 fn lowest(slots: usize) -> u64 {
@@ -42,6 +45,17 @@ impl Order {
     #[inline(always)]
     pub(super) fn slot(self, rank: usize) -> usize {
         (self.0 >> (4 * rank + 4) & 15) as usize
+    }
+
+    /// The rank of a slot, if it is used.
+    #[inline(always)]
+    pub(super) fn rank(self, slot: usize) -> Option<usize> {
+        // The first four bits that are equal to the slot are its place: below the first zero among
+        // them, a subtraction of ones takes nothing from higher bits.
+        let others = (self.0 >> 4) ^ (slot as u64 * ONES);
+        let equal = others.wrapping_sub(ONES) & !others & (ONES << 3);
+        let rank = equal.trailing_zeros() as usize / 4;
+        (rank < self.len()).then_some(rank)
     }
 
     /// The first rank from `from` on for whose slot `holds` is true; it is for all later ones.
@@ -108,6 +122,9 @@ mod tests {
             }
             let slots: Vec<_> = (0..order.len()).map(|rank| order.slot(rank)).collect();
             assert_eq!(slots, used);
+            let ranks: Vec<_> = (0..WIDTH).map(|slot| order.rank(slot)).collect();
+            let rank = |slot| used.iter().position(|other| *other == slot);
+            assert_eq!(ranks, (0..WIDTH).map(rank).collect::<Vec<_>>());
             let mut all: Vec<_> = (0..WIDTH).map(|rank| order.slot(rank)).collect();
             all.sort_unstable();
             assert_eq!(all, (0..WIDTH).collect::<Vec<_>>());

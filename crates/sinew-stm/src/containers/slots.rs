@@ -59,6 +59,14 @@ impl<K, S: Store<K>, P: Copy, const N: usize, const L: usize> View<'_, '_, '_, K
         }
     }
 
+    /// The slots for which `holds` is true, as bits, used or not. `None` if tests are expensive.
+    #[inline(always)]
+    pub(super) fn all_where(&self, holds: impl Fn(&K) -> bool) -> Option<u64> {
+        let test =
+            |all, (slot, key): (usize, &S::Cell)| all | u64::from(key.glance(&holds)) << slot;
+        self.tx.is_none().then(|| self.slots.keys.iter().enumerate().fold(0, test))
+    }
+
     #[inline(always)]
     pub(super) fn link(&mut self, at: usize) -> TxResult<P> {
         match &mut self.tx {

@@ -4,22 +4,21 @@ use sinew::Worker;
 use sinew::stm::{TQueue, Transaction, atomically};
 
 use super::detector::Findings;
-use super::reassembly::{Fragments, Reassembly};
-use super::{Intruder, Verdict};
+use super::{Flows, Intruder, Structures, Verdict};
 use crate::each_worker::on_each_worker;
 
 /// The state that the workers share.
-pub(super) struct ByHand {
+pub(super) struct ByHand<F: Flows> {
     /// Packets that have arrived, by index.
     captured: TQueue<u32>,
-    reassembly: Reassembly,
+    reassembly: F,
     /// Complete flows.
-    complete: TQueue<Fragments>,
+    complete: TQueue<F::Complete>,
     how: Transaction,
 }
 
-impl ByHand {
-    pub(super) fn new(intruder: &Intruder) -> Self {
+impl<F: Flows> ByHand<F> {
+    pub(super) fn new<S: Structures<Shared = F>>(intruder: &Intruder<S>) -> Self {
         let captured = TQueue::new();
         let indices = intruder.lists.ordered(intruder.indices());
         indices.into_iter().for_each(|index| atomically(|tx| captured.push(tx, index)));
@@ -27,7 +26,7 @@ impl ByHand {
         Self { captured, reassembly, complete: TQueue::new(), how }
     }
 
-    pub(super) fn run(&self, worker: &Worker, intruder: &Intruder) -> Verdict {
+    pub(super) fn run<S: Structures>(&self, worker: &Worker, intruder: &Intruder<S>) -> Verdict {
         let parts = on_each_worker(worker, |member| self.detect(intruder, member));
         let found = parts.into_iter().sum();
         Verdict { found, left: self.reassembly.left() }
@@ -36,7 +35,7 @@ impl ByHand {
     /// One worker's part: packets until the queue is empty.
     ///
     /// A worker that completes a flow then looks for a complete flow, so none is left at the end.
-    fn detect(&self, intruder: &Intruder, member: usize) -> Findings {
+    fn detect<S: Structures>(&self, intruder: &Intruder<S>, member: usize) -> Findings {
         let mut inspector = intruder.inspector();
         while let Some(index) = self.how.atomically(|tx| self.captured.pop(tx)) {
             self.decode(intruder, member, index);
@@ -47,7 +46,7 @@ impl ByHand {
         inspector.found
     }
 
-    fn decode(&self, intruder: &Intruder, member: usize, index: u32) {
+    fn decode<S: Structures>(&self, intruder: &Intruder<S>, member: usize, index: u32) {
         let packet = intruder.packet(index);
         self.how.atomically(|tx| match self.reassembly.enter(tx, member, index, packet)? {
             Some(complete) => self.complete.push(tx, complete),

@@ -4,25 +4,24 @@ use sinew::stm::{Tx, TxResult};
 use sinew::worklist::{More, Work, Worklist};
 
 use super::detector::Inspector;
-use super::reassembly::Reassembly;
-use super::{Intruder, Verdict};
+use super::{Flows, Intruder, Structures, Verdict};
 
 /// The state that the workers share.
-pub(super) struct Listed {
+pub(super) struct Listed<F> {
     /// Packets that have arrived, by index.
     captured: Worklist<u32>,
-    reassembly: Reassembly,
+    reassembly: F,
 }
 
-impl Listed {
-    pub(super) fn new(intruder: &Intruder) -> Self {
+impl<F: Flows> Listed<F> {
+    pub(super) fn new<S: Structures<Shared = F>>(intruder: &Intruder<S>) -> Self {
         let mut captured = intruder.lists.list();
         // A list is emptied from its end.
         captured.extend(intruder.lists.ordered(intruder.indices()).into_iter().rev());
         Self { captured, reassembly: intruder.reassembly() }
     }
 
-    pub(super) fn run(&mut self, intruder: &Intruder) -> Verdict {
+    pub(super) fn run<S: Structures<Shared = F>>(&mut self, intruder: &Intruder<S>) -> Verdict {
         let detection = Detection { intruder, reassembly: &self.reassembly };
         let report = intruder.lists.run(&mut self.captured, &detection);
         let found = report.locals.into_iter().map(|(_, inspector)| inspector.found).sum();
@@ -30,12 +29,12 @@ impl Listed {
     }
 }
 
-struct Detection<'i> {
-    intruder: &'i Intruder,
-    reassembly: &'i Reassembly,
+struct Detection<'i, S: Structures> {
+    intruder: &'i Intruder<S>,
+    reassembly: &'i S::Shared,
 }
 
-impl<'env> Work<'env> for Detection<'env> {
+impl<'env, S: Structures> Work<'env> for Detection<'env, S> {
     type Unit = u32;
     /// The fragments of the flow that the unit has completed, if it has.
     type Value = Option<Vec<u32>>;

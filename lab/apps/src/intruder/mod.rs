@@ -13,33 +13,35 @@
 //! transaction.)
 //!
 //! Differences: the map is only asked for single flows, so it is a hash map instead of a balanced
-//! tree. A tree took 2.5 µs a packet here, of which 1.4 were searches. Fragments are sorted when a
-//! flow is complete, not on arrival. One automaton searches for all signatures.
+//! tree, and fragments are sorted when a flow is complete, not on arrival. [`Maps::Balanced`]
+//! chooses the tree and sorted lists. One automaton searches for all signatures.
 
+mod balanced;
 mod by_hand;
 mod detector;
 mod listed;
 mod reassembly;
 mod traffic;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::iter;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::lists::Lists;
-use rustc_hash::FxBuildHasher;
 use sinew::Worker;
+use sinew::stm::{Tx, TxResult};
 
 use crate::app::App;
 use crate::lettered::{Lettered, whole};
 use crate::memory::room;
-use crate::options::{Error, Options};
+use crate::options::{Error, Maps, Options};
 use crate::problem::{Problem, Solve, Wrong, problem};
+use balanced::Balanced;
 use by_hand::ByHand;
 use detector::{Detector, Findings, Inspector};
 use listed::Listed;
-use reassembly::Reassembly;
+use reassembly::Hashed;
 use traffic::{Packet, Shape, Traffic};
 
 const SIZES: &str = "stamp (a10-l128-n262144-s1), or parts of a10-l16-n4096-s1: percent of \
@@ -69,6 +71,13 @@ pub(crate) const APP: App = App {
 };
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
+    match options.maps {
+        Maps::Hashed => prepare_with::<Hashed>(options),
+        Maps::Balanced => prepare_with::<Balanced>(options),
+    }
+}
+
+fn prepare_with<S: Structures>(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let [attack_percent, longest, flows, seed] =
         LETTERS.pick(&options.size)?.map(|number| number as u64);
     let shape = Shape { attack_percent, longest, flows, seed };
@@ -79,28 +88,77 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
     room(APP.name, bytes.saturating_mul(size_of::<Packet>() as u64))?;
     let detector = Detector::new();
     let traffic = Traffic::generate(shape, &detector);
-    Ok(problem(Intruder {
+    Ok(problem(Intruder::<S> {
         shape,
         traffic,
         detector,
         by_hand: options.by_hand,
         lists: Lists::of(options),
+        structures: PhantomData,
     }))
 }
 
-struct Intruder {
+/// The flows that are not complete yet, in transactions.
+trait Flows: Send + Sync + 'static {
+    /// A complete flow.
+    type Complete: Copy + Send + 'static;
+
+    /// Enters the packet `index`, on the worker with this number. If that was the last of its flow,
+    /// the flow is removed and returned.
+    fn enter<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        worker: usize,
+        index: u32,
+        packet: Packet,
+    ) -> TxResult<Option<Self::Complete>>;
+
+    /// The packets of a complete flow.
+    fn packets<'tx>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        complete: Self::Complete,
+    ) -> TxResult<Vec<u32>>;
+
+    /// Number of flows that have begun and are incomplete.
+    fn left(&self) -> usize;
+}
+
+/// The structures in which flows are put together.
+trait Structures: 'static {
+    /// The serial version's.
+    type Plain: Send;
+    /// The parallel versions'.
+    type Shared: Flows;
+
+    /// Sized for these packets, of this many flows.
+    fn plain(packets: &[Packet], flows: usize) -> Self::Plain;
+
+    /// As [`plain`](Self::plain).
+    fn shared(packets: &[Packet], flows: usize) -> Self::Shared;
+
+    /// Enters the packet `index`. If that was the last of its flow, the flow is removed, and its
+    /// packets are returned.
+    fn enter(plain: &mut Self::Plain, index: u32, packet: Packet) -> Option<Vec<u32>>;
+
+    /// Number of flows that have begun and are incomplete.
+    fn left(plain: &Self::Plain) -> usize;
+}
+
+struct Intruder<S> {
     shape: Shape,
     traffic: Traffic,
     detector: Detector,
     by_hand: bool,
     lists: Lists,
+    structures: PhantomData<fn() -> S>,
 }
 
 /// The state of a version without the traffic.
-enum Input {
-    Serial,
-    ByHand(Box<ByHand>),
-    Listed(Box<Listed>),
+enum Input<S: Structures> {
+    Serial(S::Plain),
+    ByHand(Box<ByHand<S::Shared>>),
+    Listed(Box<Listed<S::Shared>>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -116,7 +174,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl Intruder {
+impl<S: Structures> Intruder<S> {
     fn inspector(&self) -> Inspector<'_> {
         Inspector::new(&self.traffic, &self.detector)
     }
@@ -129,39 +187,34 @@ impl Intruder {
         0..self.traffic.packets.len() as u32
     }
 
-    fn reassembly(&self) -> Reassembly {
-        Reassembly::new(&self.traffic.packets, self.shape.flows as usize)
+    fn reassembly(&self) -> S::Shared {
+        S::shared(&self.traffic.packets, self.shape.flows as usize)
     }
 
-    fn search(&self) -> Verdict {
+    fn search(&self, mut flows: S::Plain) -> Verdict {
         let mut inspector = self.inspector();
-        let mut flows: HashMap<u32, Vec<u32>, FxBuildHasher> = HashMap::default();
         for index in self.indices() {
-            let Packet { flow, of, .. } = self.packet(index);
-            let room = || Vec::with_capacity(of as usize);
-            let fragments = flows.entry(flow).or_insert_with(room);
-            fragments.push(index);
-            if fragments.len() == of as usize {
-                inspector.inspect(&mut flows.remove(&flow).unwrap_or_default());
+            if let Some(mut complete) = S::enter(&mut flows, index, self.packet(index)) {
+                inspector.inspect(&mut complete);
             }
         }
-        Verdict { found: iter::once(inspector.found).sum(), left: flows.len() }
+        Verdict { found: iter::once(inspector.found).sum(), left: S::left(&flows) }
     }
 }
 
-impl Solve for Intruder {
-    type Input = Input;
+impl<S: Structures> Solve for Intruder<S> {
+    type Input = Input<S>;
     type Answer = Verdict;
 
     fn size(&self) -> String {
         format!("{}, {} packets", self.shape, self.traffic.packets.len())
     }
 
-    fn input(&self) -> Input {
-        Input::Serial
+    fn input(&self) -> Input<S> {
+        Input::Serial(S::plain(&self.traffic.packets, self.shape.flows as usize))
     }
 
-    fn parallel_input(&self) -> Input {
+    fn parallel_input(&self) -> Input<S> {
         if self.by_hand {
             Input::ByHand(Box::new(ByHand::new(self)))
         } else {
@@ -169,13 +222,16 @@ impl Solve for Intruder {
         }
     }
 
-    fn serial(&self, _: Input) -> Verdict {
-        self.search()
+    fn serial(&self, input: Input<S>) -> Verdict {
+        match input {
+            Input::Serial(flows) => self.search(flows),
+            Input::ByHand(_) | Input::Listed(_) => unreachable!("the parallel versions' input"),
+        }
     }
 
-    fn parallel(&self, worker: &Worker, input: Input) -> Verdict {
+    fn parallel(&self, worker: &Worker, input: Input<S>) -> Verdict {
         match input {
-            Input::Serial => self.search(),
+            Input::Serial(flows) => self.search(flows),
             Input::ByHand(shared) => shared.run(worker, self),
             Input::Listed(mut shared) => shared.run(self),
         }
@@ -207,17 +263,18 @@ impl Solve for Intruder {
 mod tests {
     use super::*;
 
-    fn intruder(attack_percent: u64, longest: u64) -> Intruder {
+    fn intruder<S: Structures>(attack_percent: u64, longest: u64) -> Intruder<S> {
         let (shape, detector) =
             (Shape { attack_percent, longest, flows: 60, seed: 5 }, Detector::new());
         let traffic = Traffic::generate(shape, &detector);
-        Intruder { shape, traffic, detector, by_hand: false, lists: Lists::default() }
+        let (lists, structures) = (Lists::default(), PhantomData);
+        Intruder { shape, traffic, detector, by_hand: false, lists, structures }
     }
 
     /// Blind to: an attack that is neither planted nor found.
     #[test]
     fn a_missing_flow_a_wrong_text_and_a_wrong_attack_are_noticed() {
-        let intruder = intruder(30, 20);
+        let intruder = intruder::<Hashed>(30, 20);
         let right = intruder.serial(intruder.input());
         intruder.check(&right).unwrap();
         let wrong = |tamper: fn(&mut Verdict)| {
@@ -235,10 +292,15 @@ mod tests {
     /// Blind to: what only transactions at the same time do wrong.
     #[test]
     fn flows_of_one_fragment_and_all_attacks_and_no_attacks_are_handled_by_every_version() {
+        all_are_handled::<Hashed>();
+        all_are_handled::<Balanced>();
+    }
+
+    fn all_are_handled<S: Structures>() {
         let pool = sinew::Pool::builder().threads(2).build().unwrap();
         for (percent, longest) in [(0, 1), (0, 30), (100, 1)] {
             for by_hand in [false, true] {
-                let intruder = Intruder { by_hand, ..intruder(percent, longest) };
+                let intruder = Intruder::<S> { by_hand, ..intruder(percent, longest) };
                 let input = intruder.parallel_input();
                 let parallel = pool.run(|worker| intruder.parallel(worker, input));
                 intruder.check(&parallel).unwrap();

@@ -8,13 +8,15 @@
 //! Each worker has a block of places, and takes them from it in the transaction: an attempt that
 //! aborts has taken none. Workers meet only when a block is used up.
 
+use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use rustc_hash::FxHasher;
+use rustc_hash::{FxBuildHasher, FxHasher};
 use sinew::stm::{TArray, THashMap, TVar, Tx, TxResult, atomically};
 use sinew_sync::CachePadded;
 
 use super::traffic::Packet;
+use super::{Flows, Structures};
 
 /// Blocks of workers: those with other numbers share them.
 const BLOCKS: usize = 64;
@@ -52,7 +54,7 @@ pub(super) struct Reassembly {
 
 impl Reassembly {
     /// Sized for these packets, of this many flows.
-    pub(super) fn new(packets: &[Packet], flows: usize) -> Self {
+    fn new(packets: &[Packet], flows: usize) -> Self {
         let block = FLOWS * packets.iter().map(|packet| packet.of).max().unwrap_or(1);
         let left_over = packets.len() / FLOWS as usize + (BLOCKS + 1) * block as usize;
         let none = || CachePadded::new(TVar::new(Block { next: 0, end: 0 }));
@@ -63,33 +65,6 @@ impl Reassembly {
             taken: TVar::new(0),
             block,
         }
-    }
-
-    /// Enters the packet `index`, on the worker with this number. If that was the last of its flow,
-    /// the flow is removed, and its fragments are returned.
-    pub(super) fn enter<'tx>(
-        &'tx self,
-        tx: &mut Tx<'tx, '_>,
-        worker: usize,
-        index: u32,
-        packet: Packet,
-    ) -> TxResult<Option<Fragments>> {
-        let Packet { flow, of, .. } = packet;
-        let entry = self.flows.entry(tx, flow)?;
-        let now = match entry.value().copied() {
-            Some(Fragments { first, count }) => {
-                let now = Fragments { first, count: count + 1 };
-                if now.count == of {
-                    entry.remove()?;
-                } else {
-                    entry.insert(now)?;
-                }
-                now
-            }
-            None => self.begin(tx, worker, packet)?,
-        };
-        self.places.set(tx, (now.first + now.count - 1) as usize, index)?;
-        Ok((now.count == of).then_some(now))
     }
 
     /// Begins the flow of a packet, its first one.
@@ -118,13 +93,37 @@ impl Reassembly {
         own.set(tx, Block { next: block.next + count, ..block })?;
         Ok(block.next)
     }
+}
 
-    /// The packets of a flow, in the order of their arrival.
-    pub(super) fn packets<'tx>(
+impl Flows for Reassembly {
+    type Complete = Fragments;
+
+    fn enter<'tx>(
         &'tx self,
         tx: &mut Tx<'tx, '_>,
-        fragments: Fragments,
-    ) -> TxResult<Vec<u32>> {
+        worker: usize,
+        index: u32,
+        packet: Packet,
+    ) -> TxResult<Option<Fragments>> {
+        let Packet { flow, of, .. } = packet;
+        let entry = self.flows.entry(tx, flow)?;
+        let now = match entry.value().copied() {
+            Some(Fragments { first, count }) => {
+                let now = Fragments { first, count: count + 1 };
+                if now.count == of {
+                    entry.remove()?;
+                } else {
+                    entry.insert(now)?;
+                }
+                now
+            }
+            None => self.begin(tx, worker, packet)?,
+        };
+        self.places.set(tx, (now.first + now.count - 1) as usize, index)?;
+        Ok((now.count == of).then_some(now))
+    }
+
+    fn packets<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, fragments: Fragments) -> TxResult<Vec<u32>> {
         let Fragments { first, count } = fragments;
         let mut packets = Vec::with_capacity(count as usize);
         for place in first..first + count {
@@ -133,9 +132,36 @@ impl Reassembly {
         Ok(packets)
     }
 
-    /// Number of flows that have begun and are incomplete.
-    pub(super) fn left(&self) -> usize {
+    fn left(&self) -> usize {
         atomically(|tx| self.flows.to_vec(tx)).len()
+    }
+}
+
+/// Flows in hash maps.
+pub(super) struct Hashed;
+
+impl Structures for Hashed {
+    type Plain = HashMap<u32, Vec<u32>, FxBuildHasher>;
+    type Shared = Reassembly;
+
+    fn plain(_packets: &[Packet], _flows: usize) -> Self::Plain {
+        HashMap::default()
+    }
+
+    fn shared(packets: &[Packet], flows: usize) -> Reassembly {
+        Reassembly::new(packets, flows)
+    }
+
+    #[inline]
+    fn enter(flows: &mut Self::Plain, index: u32, packet: Packet) -> Option<Vec<u32>> {
+        let Packet { flow, of, .. } = packet;
+        let fragments = flows.entry(flow).or_insert_with(|| Vec::with_capacity(of as usize));
+        fragments.push(index);
+        if fragments.len() == of as usize { flows.remove(&flow) } else { None }
+    }
+
+    fn left(flows: &Self::Plain) -> usize {
+        flows.len()
     }
 }
 

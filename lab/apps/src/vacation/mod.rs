@@ -10,18 +10,21 @@
 //! worklist, a session is a unit.
 //!
 //! Differences: tables are only asked for single numbers, so they are hash maps, as in one
-//! configuration of the original. Its default are balanced trees: those of a million rows each took
-//! 25 µs a session here, nearly all of it waiting for memory. The actions of a session follow from
+//! configuration of the original. Its default are balanced trees, which [`Maps::Balanced`] chooses
+//! here: those of a million rows each once took 25 µs a session, nearly all of it waiting for
+//! memory. The actions of a session follow from
 //! its number, so every version holds the same sessions. Their results depend on their order;
 //! versions agree about everything else, and the tables are audited.
 
 mod audit;
+mod balanced;
 mod plain;
 mod sessions;
 mod shared;
 mod tables;
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use sinew::Worker;
 use sinew::stm::{Tx, TxResult};
@@ -32,13 +35,13 @@ use crate::each_worker::{on_each_worker, share};
 use crate::lettered::{Lettered, whole};
 use crate::lists::Lists;
 use crate::memory::room;
-use crate::options::{Error, Options, Size};
+use crate::options::{Error, Maps, Options, Size};
 use crate::problem::{Problem, Solve, Wrong, problem};
 use audit::audit;
-use plain::Plain;
+use balanced::Balanced;
 use sessions::{Plan, Tally};
-use shared::Shared;
-use tables::Audited;
+use shared::Hashed;
+use tables::{Audited, Structures};
 
 const SIZES: &str = "high, low (contention), high++ or stamp, low++ (the same, larger), or parts \
     of n4-q60-u90-r16384-t4096: queries a session, percent of rows asked about, percent of \
@@ -81,9 +84,17 @@ pub(crate) const APP: App = App {
 };
 
 fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
+    match options.maps {
+        Maps::Hashed => prepare_with::<Hashed>(options),
+        Maps::Balanced => prepare_with::<Balanced>(options),
+    }
+}
+
+fn prepare_with<S: Structures>(options: &Options) -> Result<Box<dyn Problem>, Error> {
     let plan = plan(&options.size)?;
-    room(APP.name, plan.sessions * Shared::BYTES as u64 + plan.rows * BYTES_A_ROW)?;
-    Ok(problem(Vacation { plan, by_hand: options.by_hand, lists: Lists::of(options) }))
+    room(APP.name, plan.sessions * S::BYTES_A_SESSION as u64 + plan.rows * BYTES_A_ROW)?;
+    let (by_hand, lists) = (options.by_hand, Lists::of(options));
+    Ok(problem(Vacation::<S> { plan, by_hand, lists, structures: PhantomData }))
 }
 
 /// The plan of a size.
@@ -100,10 +111,11 @@ fn plan(size: &Size) -> Result<Plan, Error> {
 /// smaller one.
 const BYTES_A_ROW: u64 = 300;
 
-struct Vacation {
+struct Vacation<S> {
     plan: Plan,
     by_hand: bool,
     lists: Lists,
+    structures: PhantomData<fn() -> S>,
 }
 
 #[derive(Debug)]
@@ -134,52 +146,53 @@ impl fmt::Display for Outcome {
 }
 
 /// The state of a version; the other versions' is empty.
-#[derive(Default)]
-struct Input {
-    plain: Plain,
-    shared: Shared,
+struct Input<S: Structures> {
+    plain: S::Plain,
+    shared: S::Shared,
     /// The sessions, if they are listed.
     sessions: Worklist<u32>,
 }
 
-impl Vacation {
+impl<S: Structures> Vacation<S> {
     fn numbers(&self) -> std::ops::Range<u32> {
         0..self.plan.sessions as u32
     }
 
-    fn one_by_one(&self, plain: &mut Plain) -> Tally {
-        let held = self.numbers().map(|number| match self.plan.hold(plain, number) {
+    fn one_by_one(&self, plain: &mut S::Plain) -> Tally {
+        let mut tables = S::open(plain);
+        let held = self.numbers().map(|number| match self.plan.hold(&mut tables, number) {
             Ok(tally) => tally,
             Err(never) => match never {},
         });
         held.fold(Tally::default(), Tally::and)
     }
 
-    fn by_hand(&self, worker: &Worker, shared: &Shared) -> Tally {
+    fn by_hand(&self, worker: &Worker, shared: &S::Shared) -> Tally {
         let workers = worker.max_threads();
         let how = self.lists.transaction();
         let client = |member| {
             let own = share(self.plan.sessions as usize, member, workers);
-            let hold =
-                |number| how.atomically(|tx| self.plan.hold(&mut shared.access(tx), number as u32));
+            let hold = |number| {
+                how.atomically(|tx| self.plan.hold(&mut S::access(shared, tx), number as u32))
+            };
             own.map(hold).fold(Tally::default(), Tally::and)
         };
         on_each_worker(worker, client).into_iter().fold(Tally::default(), Tally::and)
     }
 
-    fn listed(&self, shared: &Shared, sessions: &mut Worklist<u32>) -> Tally {
-        let report = self.lists.run(sessions, &Agency { plan: self.plan, shared });
+    fn listed(&self, shared: &S::Shared, sessions: &mut Worklist<u32>) -> Tally {
+        let report = self.lists.run(sessions, &Agency::<S> { plan: self.plan, shared });
         report.locals.into_iter().fold(Tally::default(), Tally::and)
     }
 }
 
 /// A session is a unit.
-struct Agency<'s> {
+struct Agency<'s, S: Structures> {
     plan: Plan,
-    shared: &'s Shared,
+    shared: &'s S::Shared,
 }
 
-impl<'env> Work<'env> for Agency<'env> {
+impl<'env, S: Structures> Work<'env> for Agency<'env, S> {
     type Unit = u32;
     type Value = Tally;
     type Local = Tally;
@@ -195,7 +208,7 @@ impl<'env> Work<'env> for Agency<'env> {
         _local: &mut Tally,
         _more: &mut More<u32>,
     ) -> TxResult<Tally> {
-        self.plan.hold(&mut self.shared.access(tx), number)
+        self.plan.hold(&mut S::access(self.shared, tx), number)
     }
 
     fn fold(&self, tally: &mut Tally, session: Tally) {
@@ -203,30 +216,32 @@ impl<'env> Work<'env> for Agency<'env> {
     }
 }
 
-impl Solve for Vacation {
-    type Input = Input;
+impl<S: Structures> Solve for Vacation<S> {
+    type Input = Input<S>;
     type Answer = Outcome;
 
     fn size(&self) -> String {
         self.plan.to_string()
     }
 
-    fn input(&self) -> Input {
-        Input { plain: Plain::new(self.plan.records()), ..Input::default() }
+    fn input(&self) -> Input<S> {
+        let plain = S::plain(self.plan.records(), self.plan.sessions as usize);
+        Input { plain, shared: S::Shared::default(), sessions: Worklist::default() }
     }
 
-    fn parallel_input(&self) -> Input {
+    fn parallel_input(&self) -> Input<S> {
         let mut sessions = self.lists.list();
         sessions.extend(self.lists.ordered(self.numbers().filter(|_| !self.by_hand)));
-        let shared = Shared::new(self.plan.records(), self.plan.sessions as usize);
-        Input { shared, sessions, ..Input::default() }
+        let shared = S::shared(self.plan.records(), self.plan.sessions as usize);
+        Input { shared, sessions, plain: S::Plain::default() }
     }
 
-    fn serial(&self, Input { mut plain, .. }: Input) -> Outcome {
+    fn serial(&self, Input { mut plain, .. }: Input<S>) -> Outcome {
         Outcome { tally: self.one_by_one(&mut plain), tables: Box::new(plain) }
     }
 
-    fn parallel(&self, worker: &Worker, Input { shared, mut sessions, .. }: Input) -> Outcome {
+    fn parallel(&self, worker: &Worker, input: Input<S>) -> Outcome {
+        let Input { shared, mut sessions, .. } = input;
         let tally = if self.by_hand {
             self.by_hand(worker, &shared)
         } else {
@@ -249,8 +264,17 @@ mod tests {
     /// Blind to: an interleaving of transactions: here there is none.
     #[test]
     fn sessions_in_transactions_come_to_the_same_as_without_if_they_are_held_in_the_same_order() {
-        let vacation =
-            Vacation { plan: plan(&Size::Tiny).unwrap(), by_hand: true, lists: Lists::default() };
+        held_in_the_same_order::<Hashed>();
+        held_in_the_same_order::<Balanced>();
+    }
+
+    fn held_in_the_same_order<S: Structures>() {
+        let vacation = Vacation::<S> {
+            plan: plan(&Size::Tiny).unwrap(),
+            by_hand: true,
+            lists: Lists::default(),
+            structures: PhantomData,
+        };
         let serial = vacation.serial(vacation.input());
         let pool = sinew::Pool::builder().threads(1).build().unwrap();
         let input = vacation.parallel_input();

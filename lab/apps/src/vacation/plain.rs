@@ -36,7 +36,7 @@ impl Audited for Plain {
     }
 }
 
-impl Tables for Plain {
+impl Tables for &mut Plain {
     type Lost = Infallible;
 
     fn row(&mut self, kind: Kind, id: u32) -> Result<Option<Row>, Infallible> {

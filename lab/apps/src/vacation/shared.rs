@@ -5,22 +5,48 @@
 //! less. Each session has a page of its own, which it fills if the customer's first page has no
 //! room: a session books once. So nothing is allocated, and no two sessions want the same page.
 
+use std::convert::Infallible;
 use std::hash::BuildHasherDefault;
 
 use rustc_hash::FxHasher;
-use sinew::stm::{THashMap, TVar, Tx, TxResult, atomically};
+use sinew::stm::{THashMap, TVar, Tx, TxError, TxResult, atomically};
 
-use super::tables::{Audited, Booking, Choice, Kind, Records, Row, Tables};
+use super::plain::Plain;
+use super::tables::{Audited, Booking, Choice, Kind, Records, Row, Structures, Tables};
 
 /// The number of no page. There are far fewer sessions.
 const NONE: u32 = u32::MAX;
 
-/// Bookings of a page, which fills a cache line with them. At least those of one session.
-const BOOKINGS: usize = 4;
+/// Bookings of a page, which fills two cache lines with them. At least those of one session.
+const BOOKINGS: usize = 14;
+
+/// A booking as it lies on a page.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    /// The number of the row and its kind.
+    row: u32,
+    price: u32,
+}
+
+/// The bits of a row's number below its kind. There are at most 10⁸ rows.
+const ID_BITS: u32 = 30;
+
+impl From<Booking> for Held {
+    fn from(Booking { kind, id, price }: Booking) -> Self {
+        Self { row: (kind as u32) << ID_BITS | id, price }
+    }
+}
+
+impl From<Held> for Booking {
+    fn from(Held { row, price }: Held) -> Self {
+        let kind = Kind::ALL[(row >> ID_BITS) as usize];
+        Self { kind, id: row & ((1 << ID_BITS) - 1), price }
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Page {
-    bookings: [Booking; BOOKINGS],
+    bookings: [Held; BOOKINGS],
     count: u32,
     /// The number of the customer's next page.
     next: u32,
@@ -28,26 +54,25 @@ struct Page {
 
 impl Page {
     /// A page before its session uses it.
-    const UNUSED: Self = Self {
-        bookings: [Booking { kind: Kind::Car, id: 0, price: 0 }; BOOKINGS],
-        count: 0,
-        next: NONE,
-    };
+    const UNUSED: Self =
+        Self { bookings: [Held { row: 0, price: 0 }; BOOKINGS], count: 0, next: NONE };
 
-    fn bookings(&self) -> &[Booking] {
+    fn bookings(&self) -> &[Held] {
         &self.bookings[..self.count as usize]
     }
 
     fn add(&mut self, booking: Booking) {
-        self.bookings[self.count as usize] = booking;
+        self.bookings[self.count as usize] = booking.into();
         self.count += 1;
     }
 }
 
-/// A page with a cache line of its own.
+/// A page with two neighbouring cache lines of its own.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(align(128))]
 struct Line(TVar<Page>);
+
+const _: () = assert!(size_of::<Line>() == 128, "a page fills its lines");
 
 type Map<V> = THashMap<u32, V, BuildHasherDefault<FxHasher>>;
 
@@ -62,12 +87,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Bytes of a session's page.
-    pub(super) const BYTES: usize = size_of::<Line>();
-
     /// Tables with these rows, entered in the given order, for `sessions` sessions. Customers hold
     /// nothing yet.
-    pub(super) fn new(records: Records, sessions: usize) -> Self {
+    fn new(records: Records, sessions: usize) -> Self {
         let shared = Self {
             rows: records
                 .rows
@@ -88,14 +110,6 @@ impl Shared {
         shared
     }
 
-    /// The tables, for a transaction.
-    pub(super) fn access<'a, 'tx, 'env>(
-        &'tx self,
-        tx: &'a mut Tx<'tx, 'env>,
-    ) -> Access<'a, 'tx, 'env> {
-        Access { shared: self, tx }
-    }
-
     fn page<'tx>(&'tx self, tx: &mut Tx<'tx, '_>, number: u32) -> TxResult<Page> {
         self.pages[number as usize].0.get(tx)
     }
@@ -105,7 +119,7 @@ impl Shared {
         let mut bookings = Vec::new();
         while number != NONE {
             let page = self.page(tx, number)?;
-            bookings.extend_from_slice(page.bookings());
+            bookings.extend(page.bookings().iter().map(|&held| Booking::from(held)));
             number = page.next;
         }
         Ok(bookings)
@@ -130,7 +144,7 @@ impl Audited for Shared {
 
 /// [`Shared`] tables in a transaction.
 #[derive(Debug)]
-pub(super) struct Access<'a, 'tx, 'env> {
+struct Access<'a, 'tx, 'env> {
     shared: &'tx Shared,
     tx: &'a mut Tx<'tx, 'env>,
 }
@@ -144,7 +158,10 @@ impl Access<'_, '_, '_> {
             let page = self.shared.page(self.tx, number)?;
             let held = page.bookings();
             for choice in &mut *wanted {
-                choice.take_if(|choice| held.iter().any(|booking| booking.is_like(choice)));
+                choice.take_if(|choice| {
+                    let row = Held::from(*choice).row;
+                    held.iter().any(|held| held.row == row)
+                });
             }
             if number == first {
                 count = held.len();
@@ -179,7 +196,7 @@ impl Access<'_, '_, '_> {
 }
 
 impl Tables for Access<'_, '_, '_> {
-    type Lost = sinew::stm::TxError;
+    type Lost = TxError;
 
     fn row(&mut self, kind: Kind, id: u32) -> TxResult<Option<Row>> {
         self.shared.rows[kind as usize].get(self.tx, &id)
@@ -207,5 +224,34 @@ impl Tables for Access<'_, '_, '_> {
     fn leave(&mut self, customer: u32) -> TxResult<Option<Vec<Booking>>> {
         let first = self.shared.customers.remove(self.tx, &customer)?;
         first.map(|first| self.shared.list(self.tx, first)).transpose()
+    }
+}
+
+/// Tables as hash maps.
+pub(super) struct Hashed;
+
+impl Structures for Hashed {
+    type Plain = Plain;
+    type Shared = Shared;
+
+    const BYTES_A_SESSION: usize = size_of::<Line>();
+
+    fn plain(records: Records, _sessions: usize) -> Plain {
+        Plain::new(records)
+    }
+
+    fn shared(records: Records, sessions: usize) -> Shared {
+        Shared::new(records, sessions)
+    }
+
+    fn open(plain: &mut Plain) -> impl Tables<Lost = Infallible> {
+        plain
+    }
+
+    fn access<'a, 'tx, 'env>(
+        shared: &'tx Shared,
+        tx: &'a mut Tx<'tx, 'env>,
+    ) -> impl Tables<Lost = TxError> {
+        Access { shared, tx }
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! Sessions are written once, for any [`Tables`]: the serial version's, and those in transactions.
 
+use std::convert::Infallible;
+
+use sinew::stm::{Tx, TxError};
+
 /// The kinds of bookings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
@@ -119,4 +123,30 @@ impl Records {
 /// Tables that can be looked through when all sessions are over.
 pub(super) trait Audited: std::fmt::Debug + Send {
     fn records(&self) -> Records;
+}
+
+/// The structures of the tables.
+pub(super) trait Structures: 'static {
+    /// The serial version's tables.
+    type Plain: Audited + Default + 'static;
+    /// The parallel versions' tables.
+    type Shared: Audited + Default + Sync + 'static;
+
+    /// Bytes of shared tables for each session.
+    const BYTES_A_SESSION: usize;
+
+    /// Tables that hold this, in the order in which it is given, for `sessions` sessions.
+    fn plain(records: Records, sessions: usize) -> Self::Plain;
+
+    /// As [`plain`](Self::plain).
+    fn shared(records: Records, sessions: usize) -> Self::Shared;
+
+    /// The tables, for sessions one after the other.
+    fn open(plain: &mut Self::Plain) -> impl Tables<Lost = Infallible>;
+
+    /// The tables, for a transaction.
+    fn access<'a, 'tx, 'env>(
+        shared: &'tx Self::Shared,
+        tx: &'a mut Tx<'tx, 'env>,
+    ) -> impl Tables<Lost = TxError>;
 }

@@ -175,7 +175,8 @@ mod tests {
     }
 
     fn entry() -> Entry {
-        let input = Input { app: "yada", size: "tiny", suite_s: None };
+        let maps = sinew_apps::Maps::default();
+        let input = Input { app: "yada", size: "tiny", suite_s: None, maps };
         let series = vec![
             series(Version::Serial, 1, [1.0, 10.0]),
             series(Version::ByHand, 2, [2.0, 20.0]),

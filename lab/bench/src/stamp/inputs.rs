@@ -1,6 +1,7 @@
 //! The applications, and their sizes.
 
 use clap::ValueEnum;
+use sinew_apps::Maps;
 use std::fmt;
 
 /// The applications that have versions with transactions.
@@ -36,6 +37,8 @@ pub(crate) struct Input {
     /// once measured on a machine of two such cores. Only to have an idea: it was another run, on
     /// another day.
     pub(crate) suite_s: Option<[f64; 2]>,
+    /// The structures of its maps.
+    pub(crate) maps: Maps,
 }
 
 /// An application, its sizes in the order of [`Size`], and the suite's seconds at the last of them.
@@ -55,12 +58,16 @@ const INPUTS: [Row; 7] = [
     ("yada", ["tiny", "200_000x20", "1_000_000x15"], None),
 ];
 
-/// All of them.
-pub(super) fn all(size: Size) -> impl Iterator<Item = Input> {
-    INPUTS.into_iter().map(move |(app, sizes, suite_s)| Input {
+/// All of them; with other than the default structures only those that have them.
+pub(super) fn all(size: Size, maps: Maps) -> impl Iterator<Item = Input> {
+    let has_them = move |(app, ..): &Row| {
+        maps == Maps::default() || sinew_apps::find(app).is_some_and(sinew_apps::App::has_maps)
+    };
+    INPUTS.into_iter().filter(has_them).map(move |(app, sizes, suite_s)| Input {
         app,
         size: sizes[size as usize],
         suite_s: suite_s.filter(|_| size == Size::Stamp),
+        maps,
     })
 }
 

@@ -47,7 +47,8 @@ pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
     machine.print();
     let mut report = Report { machine, size: options.size().to_string(), applications: Vec::new() };
     let mut wrong = Vec::new();
-    for input in inputs::all(options.size()).filter(|input| options.runs(input)) {
+    let inputs = inputs::all(options.size(), options.maps());
+    for input in inputs.filter(|input| options.runs(input)) {
         let rounds =
             Rounds::run(&input, &options.threads(), options.rounds()).map_err(|why| (why, 2))?;
         wrong.extend(rounds.wrong.iter().cloned());
@@ -91,11 +92,27 @@ mod tests {
         }
     }
 
+    /// Catches: structures that are not those of the command line, and an application that has no
+    /// others.
+    #[test]
+    fn only_applications_with_other_structures_run_with_them() {
+        let options = parse(&["--maps", "balanced", "--size", "tiny"]);
+        let chosen: Vec<_> = inputs::all(options.size(), options.maps()).collect();
+        assert_eq!(
+            chosen.iter().map(|input| input.app).collect::<Vec<_>>(),
+            ["intruder", "vacation"]
+        );
+        for input in chosen {
+            assert_eq!(Rounds::run(&input, &[1], 1).unwrap().wrong, [""; 0]);
+        }
+    }
+
     /// Catches: names that choose nothing, or everything.
     #[test]
     fn names_choose_applications() {
         let options = parse(&["kmeans", "yada", "--size", "tiny"]);
-        let chosen = inputs::all(options.size()).filter(|input| options.runs(input)).count();
+        let inputs = inputs::all(options.size(), options.maps());
+        let chosen = inputs.filter(|input| options.runs(input)).count();
         assert_eq!(chosen, 3);
     }
 }

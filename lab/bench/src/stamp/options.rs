@@ -2,7 +2,8 @@
 
 use super::inputs::{Input, NAMES, Size};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use sinew_apps::Maps;
 use std::num::NonZero;
 use std::path::PathBuf;
 
@@ -22,6 +23,11 @@ pub(crate) struct Options {
     /// suite's sizes for real machines.
     #[arg(long, value_enum, default_value = "default")]
     size: Size,
+    /// The structures of maps, in the serial version and in transactions. balanced: trees and lists
+    /// as in the suite, of the applications that have them.
+    #[arg(long, value_name = "MAPS", default_value_t,
+        value_parser = PossibleValuesParser::new(Maps::NAMES).try_map(|name| name.parse::<Maps>()))]
+    maps: Maps,
     /// Threads of the pools, separated by commas.
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "1,2")]
     threads: Vec<NonZero<u16>>,
@@ -36,6 +42,10 @@ pub(crate) struct Options {
 impl Options {
     pub(super) fn size(&self) -> Size {
         self.size
+    }
+
+    pub(super) fn maps(&self) -> Maps {
+        self.maps
     }
 
     /// Whether an application is to be run: its name was given, or no name was.

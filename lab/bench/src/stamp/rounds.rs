@@ -4,7 +4,7 @@ use super::inputs::Input;
 use serde::Serialize;
 use sinew::Pool;
 use sinew::worklist::{Settings, Tuning, mapping_for};
-use sinew_apps::{Problem, Record, Recorded, Run};
+use sinew_apps::{Maps, Problem, Record, Recorded, Run};
 
 /// The version to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -80,7 +80,12 @@ impl Rounds {
         let series = all
             .map(|(version, threads)| Series { version, threads, samples: Vec::new() })
             .collect();
-        let mut all = Self { what: bench.listed.size(), series, wrong: Vec::new() };
+        let maps = match input.maps {
+            maps if maps == Maps::default() => String::new(),
+            maps => format!(", {maps} maps"),
+        };
+        let what = bench.listed.size() + &maps;
+        let mut all = Self { what, series, wrong: Vec::new() };
         let mut rng = fastrand::Rng::with_seed(1);
         for round in 0..rounds {
             eprintln!("{}: round {} of {rounds}", input.app, round + 1);
@@ -112,6 +117,7 @@ impl Bench {
         let app = sinew_apps::find(input.app).ok_or("no such application")?;
         let options = sinew_apps::Options {
             size: input.size.parse().unwrap_or_default(),
+            maps: input.maps,
             ..sinew_apps::Options::default()
         };
         let by_hand = sinew_apps::Options { by_hand: true, ..options.clone() };

@@ -114,6 +114,39 @@ impl<K: Ord, V, S: Store<K> + Store<V>> Leaf<K, V, S> {
         })
     }
 
+    /// The order, and the rank of `key` if there is an entry.
+    ///
+    /// At a glance it compares all keys, which do not depend on each other, instead of halving.
+    #[inline(always)]
+    pub(super) fn find_present<'tx, Q: Ord + ?Sized>(
+        &'tx self,
+        tx: &mut Tx<'tx, '_>,
+        key: &Q,
+    ) -> TxResult<(Order, Option<usize>)>
+    where
+        K: Borrow<Q>,
+    {
+        self.keys.examine(tx, |word, mut view| {
+            let order = Order(word);
+            let Some(mut equal) = view.all_where(|here| here.borrow() == key) else {
+                let rank =
+                    order.first_where(0, |slot| view.key(slot, |here| here.borrow() >= key))?;
+                let is_present = rank < order.len()
+                    && view.key(order.slot(rank), |here| here.borrow() == key)?;
+                return Ok((order, is_present.then_some(rank)));
+            };
+            // A slot that is not used may have the same key.
+            while equal != 0 {
+                let rank = order.rank(equal.trailing_zeros() as usize);
+                if rank.is_some() {
+                    return Ok((order, rank));
+                }
+                equal &= equal - 1;
+            }
+            Ok((order, None))
+        })
+    }
+
     /// The order, and the rank of the first key that is not below `start`.
     pub(super) fn start<'tx>(
         &'tx self,
