@@ -123,8 +123,6 @@ pub enum Bug {
     SilentRaise,
     /// A worker that stands down after it was woken for new work does not pass the wake-up on.
     KeptWake,
-    /// A join whose second arm panics leaves the worker as deep as that arm was.
-    KeptDepth,
     /// A thief reports a task without ending its epoch.
     StaleEpoch,
     /// A waiting worker claims a part of its task without first checking whether the task is

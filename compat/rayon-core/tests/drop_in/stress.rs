@@ -8,9 +8,6 @@
 //! `SINEW_STRESS_SECONDS` says for how long (default: one second, with `SINEW_DEEP=1` two minutes),
 //! `SINEW_STRESS_SEED` repeats one program. A failure names its seed, and so does the watchdog of a
 //! program that does not end.
-//!
-//! That they look is checked by hand: built with `RUSTFLAGS="--cfg sinew_planted"` they find
-//! `SINEW_PLANTED=KeptDepth` within two minutes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;

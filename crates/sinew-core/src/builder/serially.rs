@@ -104,7 +104,10 @@ pub fn serially<R>(f: impl FnOnce() -> R) -> R {
 
 fn enter<R>(pool: &Pool, f: impl FnOnce() -> R) -> R {
     let worker = &pool.state.slots[0];
-    worker.stack.set_depth(0);
+    // Else the depth would be wrong when the tasks below have ended.
+    if worker.stack.is_empty() {
+        worker.stack.set_depth(0);
+    }
     tls::within(worker, f)
 }
 

@@ -222,7 +222,9 @@ impl Worker {
         self.pool().wait
     }
 
-    /// Distance of the running task from the root of its task tree, in joins and spawns.
+    /// How far the running task is from the root of its task tree. A spawned task is one deeper
+    /// than its spawner, a first arm or a stolen second arm one deeper than its join, and a second
+    /// arm that was not stolen as deep as its join.
     #[inline]
     pub fn depth(&self) -> u32 {
         self.stack.depth()

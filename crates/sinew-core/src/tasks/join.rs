@@ -35,7 +35,6 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use sinew_deque::stack::{Popped, SlotPtr, Task, reason};
-use sinew_sync::plant::{Bug, planted};
 
 use crate::seams::observer::{Activity, Event};
 use crate::state::worker::Worker;
@@ -104,23 +103,6 @@ where
     unsafe fn take_result(&self) -> Outcome<R> {
         // SAFETY: written by `run`.
         unsafe { (*self.result.get()).assume_init_read() }
-    }
-}
-
-/// Restores the worker's depth when the second arm has ended, also if it unwinds: after a caught
-/// panic the depth must not stay too large for later waits.
-struct Depth<'w> {
-    worker: &'w Worker,
-    depth: u32,
-}
-
-impl Drop for Depth<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if planted(Bug::KeptDepth) && std::thread::panicking() {
-            return;
-        }
-        self.worker.stack.set_depth(self.depth);
     }
 }
 
@@ -255,18 +237,15 @@ impl Worker {
         RB: Send,
     {
         let frame = Frame::new(b);
-        let depth = self.stack.depth();
         // SAFETY: this is the owner (W1). The stack was not full, or the join that filled it would
         // have withdrawn its task. The frame outlives the task, because every path out of this
         // function takes the task back or waits for its thief.
-        let (at, look_up) = unsafe { self.stack.push(frame.task(), depth + 1) };
+        let (at, look_up) = unsafe { self.stack.push(frame.task()) };
         let a = if look_up { cold(self, at, a) } else { a };
-        self.stack.set_depth(depth + 1);
         let ra = match catch_unwind(AssertUnwindSafe(|| a(self, false))) {
             Ok(ra) => ra,
-            Err(payload) => self.abandon(&frame, at, depth, payload),
+            Err(payload) => self.abandon(&frame, at, payload),
         };
-        let _depth = Depth { worker: self, depth };
         // SAFETY: the slot is the newest, as the first arm has joined all it pushed; `take_back` at
         // most once.
         let rb = if unsafe { self.stack.pop(at) || self.take_back_cold(at, frame.task()) } {
@@ -285,11 +264,10 @@ impl Worker {
     /// here meanwhile.
     #[cold]
     #[inline(never)]
-    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: SlotPtr, depth: u32, payload: Payload) -> !
+    fn abandon<B, RB>(&self, frame: &Frame<B, RB>, at: SlotPtr, payload: Payload) -> !
     where
         B: for<'w> FnOnce(&'w Worker, bool) -> RB,
     {
-        self.stack.set_depth(depth + 1);
         // SAFETY: the slot is the newest: what the first arm pushed, it has joined, by this very
         // code where it panicked. The arm is run here or was by its thief.
         unsafe {
@@ -298,7 +276,6 @@ impl Worker {
                 (task.run)(task.data, std::ptr::from_ref(self).cast(), false);
             }
         }
-        self.stack.set_depth(depth);
         // The first arm's panic wins. The second arm's result is dropped before; if its destructor
         // panics, the process aborts. SAFETY: the arm has run.
         let _second = unsafe { frame.take_result() };

@@ -66,6 +66,24 @@ fn a_worker_that_has_caught_a_panic_still_takes_its_part_of_a_deeper_broadcast()
     });
 }
 
+/// Catches: arms that are as deep as what waits for them, so that a waiting worker refuses them.
+#[test]
+fn a_first_arm_and_a_stolen_second_arm_are_one_deeper_than_their_join() {
+    ends(|| {
+        with_each_pool(2, |pool| {
+            pool.run(|w| {
+                let before = w.depth();
+                for _ in 0..100 {
+                    let second = |w: &Worker, stolen| (w.depth(), u32::from(stolen));
+                    let (first, (second, stolen)) = w.join_context(Worker::depth, second);
+                    assert_eq!((first, second), (before + 1, before + stolen));
+                }
+                assert_eq!(w.depth(), before);
+            });
+        });
+    });
+}
+
 /// Catches: a way out of a join that leaves the depth of an arm behind.
 #[test]
 fn the_depth_is_as_before_after_every_kind_of_panic() {

@@ -110,7 +110,7 @@ impl World {
         let id = *next;
         *next += 1;
         // SAFETY: this is the owner; scripts are shorter than the stack.
-        let (at, _) = unsafe { self.stack.push(Tally::task(id), id as u32) };
+        let (at, _) = unsafe { self.stack.push(Tally::task(id)) };
         (at, id)
     }
 

@@ -37,6 +37,8 @@
 //!   reads `bounds`, finds the task unreported, and then claims, has a part of it.
 //! - I7: the last slot is never public. A join that fills it withdraws its task, so that its first
 //!   arm may use the slot.
+//! - I8: `head` is not below its value when the depth was last set. So the depth of a pushed task,
+//!   which is computed from its slot's address, is at least 1 and fits into half a word.
 //!
 //! # Orderings
 //!
@@ -55,7 +57,7 @@
 //!
 //! # Cost
 //!
-//! Push: the slot's three words, `head`, one load and comparison. Pop: `head`, one load and
+//! Push: the slot's three words, `head`, two loads and a comparison. Pop: `head`, one load and
 //! comparison. No locked instruction, no fence. Steal: one compare-and-swap and one `fetch_or` on
 //! the victim's lines, one swap at the end.
 //!
@@ -89,7 +91,7 @@ use sinew_sync::CachePadded;
 use sinew_sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 use sinew_sync::fence::light;
 use sinew_sync::plant::{self, Bug};
-use sinew_sync::statics::{AtomicU32 as PlainU32, Ordering as PlainOrdering};
+use sinew_sync::statics::{AtomicUsize as PlainUsize, Ordering as PlainOrdering};
 use sinew_topology::{PlacementError, page_nodes};
 
 use crate::node::PreferredNode;
@@ -101,6 +103,9 @@ pub use two_field::{Descriptor, TwoField};
 
 /// Slots of a stack. A join on a full stack runs both arms inline.
 pub const CAPACITY: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8192 };
+
+/// Greater depths are set as this one. Times the size of a slot, it and a full stack are below 2³².
+pub const DEEPEST: u32 = if cfg!(any(loom, shuttle)) { 1 << 16 } else { 1 << 26 };
 
 /// The number of the last slot, which is never public: its join has withdrawn it.
 const LAST: u32 = CAPACITY - 1;
@@ -169,9 +174,9 @@ pub struct TaskStack {
     head: AtomicPtr<Slot>,
     split: AtomicUsize,
     poll: AtomicUsize,
-    /// Depth of the task that its owner runs, in joins from the root. Owner only; it is here
-    /// because it is used as often as `head`.
-    depth: PlainU32,
+    /// The sum of this and a slot's address, modulo the word, is the depth of the task that the
+    /// slot gets next, times the size of a slot (I8). Owner only.
+    depth_offset: PlainUsize,
     slots: Slots,
     shared: CachePadded<Shared>,
 }
@@ -208,7 +213,7 @@ impl TaskStack {
             head: AtomicPtr::new(first),
             split: AtomicUsize::new(0),
             poll: AtomicUsize::new(0),
-            depth: PlainU32::new(0),
+            depth_offset: PlainUsize::new(0),
             slots,
             shared: CachePadded::new(Shared {
                 bounds: AtomicBounds::new(Bounds::empty(0)),
@@ -221,34 +226,50 @@ impl TaskStack {
         // Relaxed: no other thread knows the stack yet.
         stack.split.store(if fenced { FENCED } else { stack.split_at(0) }, Ordering::Relaxed);
         stack.poll.store(stack.quiet(), Ordering::Relaxed);
+        stack.set_depth(0);
         stack
     }
 
-    /// Depth of the running task. Owner only.
-    #[inline(always)]
+    /// Depth of the running task: what was set, and one more for each task that was pushed since
+    /// and not taken back. Owner only.
+    #[inline]
     pub fn depth(&self) -> u32 {
-        // Relaxed: only the owner writes it, and publishes nothing by it.
-        self.depth.load(PlainOrdering::Relaxed)
+        // Relaxed: only the owner writes `head`.
+        let next = self.next_depth(self.head.load(Ordering::Relaxed));
+        // Wraps for other threads, which may see values that do not belong together.
+        ((next / size_of::<Slot>()) as u32).wrapping_sub(1)
     }
 
-    /// Sets the depth of the running task. Owner only.
-    #[inline(always)]
+    /// Sets the depth of the running task, to [`DEEPEST`] at most. Owner only. Before a task that
+    /// is on the stack now is taken back, the depth must be set to its present value again (I8).
+    #[inline]
     pub fn set_depth(&self, depth: u32) {
-        // Relaxed: as above.
-        self.depth.store(depth, PlainOrdering::Relaxed);
+        let next = (depth.min(DEEPEST) as usize + 1) * size_of::<Slot>();
+        // Relaxed: only the owner uses either.
+        let head = self.head.load(Ordering::Relaxed).addr();
+        self.depth_offset.store(next.wrapping_sub(head), PlainOrdering::Relaxed);
     }
 
-    /// Pushes a task. Returns its slot, and whether the owner must now poll
-    /// (`take_poll_reasons`, `is_full`).
+    /// The depth of the task that slot `at` gets next, times the size of a slot.
+    #[inline(always)]
+    fn next_depth(&self, at: *const Slot) -> usize {
+        // Relaxed: only the owner uses it.
+        self.depth_offset.load(PlainOrdering::Relaxed).wrapping_add(at.addr())
+    }
+
+    /// Pushes a task, one deeper than the running task. Returns its slot, and whether the owner
+    /// must now poll (`take_poll_reasons`, `is_full`).
     ///
     /// # Safety
     ///
     /// Owner only. `is_full` was false for the push before. The task's data stay valid until it is
-    /// popped or finished.
+    /// popped or finished. The depth was set as [`set_depth`](Self::set_depth) says.
     #[inline(always)]
-    pub unsafe fn push(&self, task: Task, depth: u32) -> (SlotPtr, bool) {
+    pub unsafe fn push(&self, task: Task) -> (SlotPtr, bool) {
         // Relaxed: only the owner writes `head`.
         let at = self.head.load(Ordering::Relaxed);
+        let depth = self.next_depth(at);
+        debug_assert!(depth > 0 && u32::try_from(depth).is_ok(), "I8: {depth}");
         // SAFETY: by I3 the slot at `head` is the owner's; it is inside the array because the stack
         // was not full.
         let next = unsafe {

@@ -26,7 +26,7 @@ impl World {
     fn join(&self, kind: usize) {
         // SAFETY: this is the owner; the slot is the newest.
         unsafe {
-            let (at, _) = self.stack.push(Tally::task(kind), 1);
+            let (at, _) = self.stack.push(Tally::task(kind));
             self.stack.publish();
             if !self.stack.pop(at) && self.stack.pop_cold(at) == Popped::Stolen {
                 self.stack.pin(at);

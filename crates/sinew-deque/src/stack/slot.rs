@@ -18,7 +18,7 @@ use sinew_sync::plant::{self, Bug};
 use super::pages::Blank;
 
 /// The state is the upper half of one word, the depth the lower, so that a push sets both in one
-/// store.
+/// store. The depth is stored times the size of a slot, as it is computed from addresses.
 const DONE: u64 = 1 << 32;
 const WAITED: u64 = 2 << 32;
 const THIEF_SHIFT: u32 = 34;
@@ -58,15 +58,16 @@ impl Slot {
     ///
     /// # Safety
     ///
-    /// The caller owns the slot: no thief can claim it until the caller publishes it.
+    /// The caller owns the slot: no thief can claim it until the caller publishes it. `depth`,
+    /// times the size of a slot, is less than 2³².
     #[inline(always)]
-    pub unsafe fn fill(&self, task: Task, depth: u32) {
+    pub unsafe fn fill(&self, task: Task, depth: usize) {
         // SAFETY: the caller owns the slot.
         self.task.with_mut(|slot| unsafe {
             (*slot).write(task);
         });
         // Relaxed: published by the owner's Release store of `head` (push) and by `bounds`.
-        self.state_and_depth.store(u64::from(depth), Ordering::Relaxed);
+        self.state_and_depth.store(depth as u64, Ordering::Relaxed);
     }
 
     /// The task in the slot.
@@ -86,7 +87,7 @@ impl Slot {
     #[inline]
     pub fn depth(&self) -> u32 {
         // Relaxed: a heuristic, or read after a claim that acquired the slot.
-        self.state_and_depth.load(Ordering::Relaxed) as u32
+        self.state_and_depth.load(Ordering::Relaxed) as u32 / size_of::<Self>() as u32
     }
 
     /// Stores the thief's number, so that the owner can leapfrog to it.

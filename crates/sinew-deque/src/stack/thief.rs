@@ -222,7 +222,7 @@ impl TaskStack {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::super::Options;
+    use super::super::{DEEPEST, Options};
     use super::*;
 
     unsafe fn never(_: *const (), _: *const (), _: bool) {
@@ -237,9 +237,10 @@ mod tests {
         let seen = || (stack.load(), stack.oldest_depth());
         assert_eq!(seen(), (0, None));
         let task = Task { run: never, data: std::ptr::null() };
-        for depth in 3..6 {
+        stack.set_depth(2);
+        for _ in 0..3 {
             // SAFETY: this is the owner, the stack is not full, and nobody runs the tasks.
-            let _ = unsafe { stack.push(task, depth) };
+            let _ = unsafe { stack.push(task) };
         }
         assert_eq!(seen(), (3, Some(3)));
         assert!(matches!(stack.steal(1, None), Steal::Empty));
@@ -248,5 +249,40 @@ mod tests {
         assert_eq!(seen(), (3, Some(3)));
         assert!(matches!(stack.steal(1, None), Steal::Task(_)));
         assert_eq!(seen(), (2, Some(4)));
+    }
+
+    /// Catches: a task as deep as the one that pushed it, a pop, withdrawal or pin after which the
+    /// depth is that of another task, and a depth that reaches into the state of a slot.
+    #[test]
+    fn the_depth_is_what_was_set_and_one_for_each_task_above() {
+        let stack = TaskStack::new(Options::default());
+        assert_eq!(stack.depth(), 0);
+        let task = Task { run: never, data: std::ptr::null() };
+        // SAFETY: this is the owner, and the stack is not full.
+        let push = || unsafe { stack.push(task).0 };
+        let first = push();
+        for set in [0, 7, DEEPEST, u32::MAX] {
+            stack.set_depth(set);
+            let least = set.min(DEEPEST);
+            let slots = [push(), push()];
+            for (slot, above) in slots.iter().zip(1..) {
+                // SAFETY: the stack lives.
+                let slot = unsafe { slot.slot() };
+                assert_eq!((slot.depth(), slot.is_done()), (least + above, false));
+            }
+            assert_eq!(stack.depth(), least + 2);
+            // SAFETY: this is the owner, and the slot is the newest.
+            unsafe {
+                assert!(stack.pop(slots[1]));
+                assert_eq!(stack.depth(), least + 1);
+                stack.pin(slots[1]);
+                assert_eq!(stack.depth(), least + 2);
+                stack.withdraw(slots[0]);
+            }
+            assert_eq!(stack.depth(), least);
+        }
+        stack.set_depth(1);
+        // SAFETY: as above.
+        assert!(unsafe { stack.pop(first) } && stack.depth() == 0);
     }
 }

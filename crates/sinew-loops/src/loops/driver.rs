@@ -202,8 +202,7 @@ where
         if done == n {
             break;
         }
-        if done > 1 && w.all_have_work() {
-            next = 4 * chunk;
+        if next > chunk && w.all_have_work() {
             continue;
         }
         let elapsed = ticks().saturating_sub(began);

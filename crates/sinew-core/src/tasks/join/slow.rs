@@ -15,15 +15,14 @@ impl Worker {
     ///
     /// `at` is the newest slot, just pushed, or withdrawn if it is the last one.
     pub(super) unsafe fn fork_slowly(&self, at: SlotPtr) {
-        let depth = self.stack.depth();
         if let Some(stack) = self.stack.two_field() {
             // SAFETY: as the caller says; no thief takes tasks of this stack.
             unsafe {
                 self.stack.withdraw(at);
                 self.move_to_two_field(at.slot().task(), stack);
             }
+            self.stack.set_depth(self.stack.depth() + 1);
         }
-        self.stack.set_depth(depth + 1);
         self.tell(Event::Fork);
     }
 
@@ -60,6 +59,9 @@ impl Worker {
             // SAFETY: the newest slot, as the caller says.
             None => self.stack.is_full(at) || unsafe { self.take_back_warned(at) },
         };
+        if self.stack.two_field().is_some() {
+            self.stack.set_depth(self.stack.depth() - 1);
+        }
         if is_mine {
             self.tell(Event::SecondArmBegin);
             // SAFETY: taken back, so no thief has it.
