@@ -137,8 +137,8 @@ fn examples() -> Result<Outcome, String> {
     Ok(Passed)
 }
 
-/// The ranks' tests and examples over MPI, where it is installed. The tests start `mpirun` at 1, 2,
-/// 3, 4 and 7 ranks.
+/// The ranks' tests and examples over MPI, where it is installed, and `sinew-lab run --ranks`. The
+/// tests start `mpirun` at 1, 2, 3, 4 and 7 ranks.
 fn dist() -> Result<Outcome, String> {
     if Command::new("mpirun").arg("--version").output().is_err() {
         return Ok(Skipped(
@@ -151,7 +151,11 @@ fn dist() -> Result<Outcome, String> {
     pass(clippy)?;
     let mut test = command::cargo(&["test"]);
     test.args(mpi);
-    pass(test)
+    pass(test)?;
+    let lab = ["test", "--package", "sinew-lab", "--features", "mpi", "--test", "command"];
+    let mut lab = command::cargo(&lab);
+    lab.arg("ranks");
+    pass(lab)
 }
 
 /// The crates that compute with lengths.
