@@ -29,7 +29,7 @@ Examples:
   sinew-lab run fib --size 30 --threads 2 --repeat 5
   sinew-lab run heat --size small --schedule dynamic:64 --profile
   sinew-lab run kmeans --size small --tune auto --json
-  sinew-lab run uts --ranks 4 --trace uts.json";
+  sinew-lab run nqueens --size 10 --ranks 4";
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]

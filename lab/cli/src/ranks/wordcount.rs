@@ -2,7 +2,7 @@
 //! must reach the same files.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use sinew_console::Failure;
@@ -41,7 +41,7 @@ impl fmt::Display for Words {
 }
 
 /// Adds the words of a file. Returns what is in a folder.
-fn read(path: &PathBuf, words: &mut BTreeMap<String, u64>) -> Vec<PathBuf> {
+fn read(path: &Path, words: &mut BTreeMap<String, u64>) -> Vec<PathBuf> {
     if path.is_symlink() {
         return Vec::new();
     }
@@ -81,7 +81,7 @@ impl Program for WordCount {
 
     fn over(&self, world: &World, see: &dyn Fn(&str)) -> (Words, Vec<BagCounts>) {
         let roots = (world.rank() == 0).then(|| self.folder.clone());
-        let unit = |path, out: &mut Out<'_, PathBuf>, words: &mut BTreeMap<String, u64>| {
+        let unit = |path: PathBuf, out: &mut Out<'_, PathBuf>, words: &mut BTreeMap<_, _>| {
             out.extend(read(&path, words));
         };
         let bag = world.bag(roots).progress(SHOWN_EVERY, |run| see(&units(run, world)));
