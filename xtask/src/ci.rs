@@ -140,8 +140,8 @@ fn examples() -> Result<Outcome, String> {
     Ok(Passed)
 }
 
-/// The ranks' tests and examples over MPI, where it is installed, and plain MPI programs of the same
-/// problems. The tests start `mpirun` at 1, 2, 3, 4 and 7 ranks.
+/// The ranks' tests and examples over MPI, where it is installed, plain MPI programs of the same
+/// problems, and `sinew-lab run --ranks`. The tests start `mpirun` at 1, 2, 3, 4 and 7 ranks.
 fn dist() -> Result<Outcome, String> {
     if Command::new("mpirun").arg("--version").output().is_err() {
         return Ok(Skipped(
@@ -157,7 +157,11 @@ fn dist() -> Result<Outcome, String> {
     test.args(mpi);
     pass(test)?;
     ranks::examples()?;
-    ranks::trees().map(|()| Passed)
+    ranks::trees()?;
+    let lab = ["test", "--package", "sinew-lab", "--features", "mpi", "--test", "command"];
+    let mut lab = command::cargo(&lab);
+    lab.arg("ranks");
+    pass(lab)
 }
 
 /// The crates that compute with lengths.

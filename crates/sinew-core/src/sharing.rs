@@ -8,7 +8,7 @@
 //! workers follow at their next task or safe point. A grant may name a schedule, which loops
 //! without a schedule of their own use (`preset`). The row also holds the settings that the program
 //! has made: with a schedule of its own it is granted none, and with processors for its threads
-//! only those. It names the schedule of the last loop. A pool that has been idle for a while is
+//! only those. It names the schedule of the last loop. A pool that has been idle for a while, or lends, is
 //! *dormant*: it demands nothing, its share agent sleeps, and the next call from outside wakes it.
 //!
 //! # Invariants
@@ -85,6 +85,8 @@ pub(crate) struct Sharing {
     agent: Parker,
     thread: Mutex<Option<JoinHandle<()>>>,
     dormant: AtomicBool,
+    /// Whether the program has said since its last call that it waits for something outside.
+    lends: AtomicBool,
     ending: AtomicBool,
     /// Whether the granted cores are fewer than the process may use.
     confined: AtomicBool,
@@ -114,11 +116,22 @@ impl Sharing {
             agent: Parker::new(),
             thread: Mutex::new(None),
             dormant: AtomicBool::new(false),
+            lends: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             confined: AtomicBool::new(false),
             granted_cores: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
             reported: AtomicU64::new(0),
         }
+    }
+
+    /// The pool has become active.
+    #[inline]
+    fn called(&self) {
+        // Relaxed: a hint; the agent lends nothing while a worker is busy.
+        if self.lends.load(Ordering::Relaxed) {
+            self.lends.store(false, Ordering::Relaxed);
+        }
+        self.wake();
     }
 
     /// Tells the share agent that the pool has become active, or that a setting has changed.
@@ -198,6 +211,10 @@ impl Sharing {
     ) {
         let Some(busy) = pool.upgrade().map(|pool| pool.busy()) else { return };
         self.report(member, pool, state);
+        // Relaxed: a hint; `lend` unparks the agent.
+        if busy == 0 && self.lends.load(Ordering::Relaxed) {
+            state.demand = DemandMeter::default();
+        }
         let granted = member.share().threads;
         let demand = state.demand.sample(busy, granted, most);
         if demand > 0 {
@@ -402,11 +419,11 @@ impl PoolHook for Sharing {
         if self.confined.load(Ordering::Relaxed) {
             self.move_to_granted_cores();
         }
-        self.wake();
+        self.called();
     }
 
     fn work_arrived(&self) {
-        self.wake();
+        self.called();
     }
 
     /// The share agent looks periodically, unless it sleeps.
@@ -473,6 +490,33 @@ impl Pool {
         member.filter(|_| !self.is_of_another_process()).map(Member::share)
     }
 
+    /// Says that the program now waits for something outside of the pool, such as a message. Other
+    /// programs that share the machine may use the pool's cores at once, until its next call.
+    ///
+    /// Without this, they may after 80 ms without work. A pool that works lends nothing; nor does
+    /// one that does not share.
+    ///
+    /// # Cost
+    ///
+    /// A wake-up of the pool's share agent, which changes the table. So wait for some 100 µs first.
+    ///
+    /// ```
+    /// use sinew_core::Pool;
+    ///
+    /// let pool = Pool::builder().coordinate(true).threads(2).build()?;
+    /// pool.lend();
+    /// let line = std::io::read_to_string(std::io::empty()).unwrap();
+    /// assert_eq!(pool.run(|w| w.join(|_| line.len(), |_| 2)), (0, 2));
+    /// # Ok::<(), sinew_core::BuildError>(())
+    /// ```
+    pub fn lend(&self) {
+        if let Some(sharing) = self.sharing() {
+            // Relaxed: see `report_to_neighbours`.
+            sharing.lends.store(true, Ordering::Relaxed);
+            sharing.agent.unpark();
+        }
+    }
+
     /// Reports that the program has finished so many more items, of any kind that it counts.
     /// Coordinators use the count to measure its speed by number of cores. Calls, tasks and chunks
     /// are counted automatically.
@@ -486,9 +530,15 @@ impl Pool {
 
 #[cfg(test)]
 mod tests {
-    use sinew_coord::Table;
+    use std::sync::Arc;
 
+    use sinew_coord::{Member, Offer, Table};
+    use sinew_sync::atomic::Ordering;
+    use sinew_topology::CpuSet;
+
+    use super::{AgentState, PoolHook, Sharing};
     use crate::Pool;
+    use crate::requested_share::RequestedShare;
 
     fn wait_until(mut is_so: impl FnMut() -> bool) {
         while !is_so() {
@@ -516,5 +566,35 @@ mod tests {
             pool.run(|w| w.join(|_| 1, |_| 2));
             wait_until(|| table.read()[0].progress > before);
         }
+    }
+
+    /// Catches: a pool that keeps its cores for as long as usual although it lends, and one that
+    /// goes on lending after its next call.
+    #[test]
+    fn a_pool_that_lends_demands_nothing_at_the_next_look_until_it_is_called() {
+        if !cfg!(target_os = "linux") {
+            println!("skipped: programs share a table on Linux only");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let table = Table::open(&folder.path().join("shared")).unwrap();
+        let _other = Member::join(&table, Offer::new("other").max(2)).unwrap();
+        let member = Member::join(&table, Offer::new("lender").max(2)).unwrap();
+        let pool = Pool::builder().threads(2).build().unwrap();
+        let sharing = Sharing::new(RequestedShare::default(), None, &CpuSet::new());
+        let mut state = AgentState::default();
+        let mut look = || {
+            state.demand.sample(2, 2, 2);
+            // The agent would sleep.
+            sharing.agent.unpark();
+            sharing.report_to_neighbours(&member, &Arc::downgrade(&pool.state), 2, &mut state);
+            let rows = table.read();
+            rows.iter().find(|row| row.name.to_string() == "lender").unwrap().demand
+        };
+        assert_eq!(look(), 2);
+        sharing.lends.store(true, Ordering::Relaxed);
+        assert_eq!(look(), 0);
+        sharing.external_thread_came();
+        assert_eq!(look(), 2);
     }
 }

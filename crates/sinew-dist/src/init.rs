@@ -7,12 +7,24 @@ use crate::threads;
 /// The variables in which launchers say how many ranks there are.
 const RANKS: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
 
+/// The variables in which they say how many of them run on this machine.
+#[cfg(feature = "mpi")]
+const RANKS_HERE: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
+
+/// The number in the first of these variables that has one.
+fn number(variables: &[&str], variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    variables.iter().find_map(|name| variable(name)?.trim().parse().ok())
+}
+
 /// The number of ranks, if a launcher of MPI programs has started this process.
-fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
-    RANKS.iter().find_map(|name| variable(name)?.trim().parse().ok())
+pub fn launched() -> Option<u32> {
+    number(&RANKS, |name| std::env::var(name).ok())
 }
 
 /// The world of this process: over MPI if `mpirun` has started it, otherwise a world of one.
+///
+/// If several ranks run on this machine, their pools share it: see
+/// [`World::pool_builder`](crate::World::pool_builder).
 ///
 /// # Errors
 ///
@@ -20,9 +32,13 @@ fn launched(variable: impl Fn(&str) -> Option<String>) -> Option<u32> {
 /// [`InitError::Mpi`] if MPI does not start, for example because this process has had a world
 /// already.
 pub fn init() -> Result<World, InitError> {
-    match launched(|name| std::env::var(name).ok()) {
+    match launched() {
         #[cfg(feature = "mpi")]
-        Some(_) => crate::mpi::Mpi::start().map(|link| World::over(Box::new(link))),
+        Some(_) => {
+            let here = number(&RANKS_HERE, |name| std::env::var(name).ok()).unwrap_or(1);
+            let link = crate::mpi::Mpi::start()?;
+            Ok(World::over(Box::new(link)).with_ranks_here(here))
+        }
         #[cfg(not(feature = "mpi"))]
         Some(ranks) if ranks > 1 => Err(InitError::WithoutMpi(ranks)),
         _ => Ok(World::over(Box::new(threads::links(1, None).remove(0)))),
@@ -35,7 +51,8 @@ mod tests {
 
     #[test]
     fn a_launcher_is_known_by_its_variables() {
-        let by = |set: &'static str| launched(move |name| (name == set).then(|| "4".to_owned()));
+        let by =
+            |set: &'static str| number(&RANKS, move |name| (name == set).then(|| "4".to_owned()));
         assert_eq!(by("OMPI_COMM_WORLD_SIZE"), Some(4));
         assert_eq!(by("PMI_SIZE"), Some(4));
         assert_eq!(by("HOME"), None);

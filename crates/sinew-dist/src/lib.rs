@@ -16,7 +16,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`World`] | all ranks: broadcast, gather, reduction, barrier |
+//! | [`World`] | all ranks: broadcast, gather, reduction, barrier; a [report](World::report) |
 //! | [`bag`] | units that add units, stolen between ranks ([`World::bag`]) |
 //! | [`worklist`] | units with a home rank, as transactions ([`World::worklist`]) |
 //! | [`Dist`] | arrays in blocks: map, reduction, scan, redistribution ([`World::block`]) |
@@ -25,6 +25,11 @@
 //! | [`link`] | the network as a trait |
 //! | [`threads`] | ranks as threads of one process, for tests |
 //! | `mpi` | the network of MPI; with the feature `mpi` |
+//!
+//! # Ranks that share a machine
+//!
+//! Pools of several ranks on one machine share its cores (`PoolBuilder::coordinate`), and a rank
+//! that waits lends its own to the others: see [`World::pool_builder`].
 //!
 //! # When a rank fails
 //!
@@ -44,6 +49,8 @@ mod init_error;
 pub mod link;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+mod report;
+mod share;
 pub mod threads;
 mod tree;
 pub mod wire;
@@ -52,7 +59,8 @@ mod world;
 
 pub use array::{Block, Dist};
 pub use grid::{Grid, HaloCounts, Shape, Star};
-pub use init::init;
+pub use init::{init, launched};
 pub use init_error::InitError;
 pub use link::Rank;
+pub use report::RankReport;
 pub use world::{Traffic, World};

@@ -18,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use sinew::Pool;
 use sinew_sync::lock::{Condvar, Mutex};
 
 use crate::World;
@@ -96,10 +97,32 @@ impl Ranks {
         R: Send,
         F: Fn(&World) -> R + Sync,
     {
+        let pool = |_| {
+            let pool = Pool::builder().threads(self.workers).build();
+            pool.unwrap_or_else(|error| panic!("no pool: {error}"))
+        };
+        self.run_in(pool, program)
+    }
+
+    /// As [`run`](Self::run), with these pools, one a rank: pools with an observer, or that share
+    /// the machine.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run); a panic of `pool` is one of its rank.
+    pub fn run_in<R, F>(
+        &self,
+        pool: impl Fn(Rank) -> Pool + Sync,
+        program: F,
+    ) -> Result<Vec<R>, Lost>
+    where
+        R: Send,
+        F: Fn(&World) -> R + Sync,
+    {
         let links = links(self.ranks, self.delays);
         let network = Arc::clone(&links[0].network);
         let results: Vec<Option<R>> = std::thread::scope(|scope| {
-            let one = |link: Threads| scope.spawn(|| run_rank(link, self.workers, &program));
+            let one = |link: Threads| scope.spawn(|| run_rank(link, &pool, &program));
             let ranks: Vec<_> = links.into_iter().map(one).collect();
             ranks.into_iter().map(|rank| rank.join().ok().flatten()).collect()
         });
@@ -110,12 +133,14 @@ impl Ranks {
     }
 }
 
-fn run_rank<R>(link: Threads, workers: usize, program: &impl Fn(&World) -> R) -> Option<R> {
+fn run_rank<R>(
+    link: Threads,
+    pool: &impl Fn(Rank) -> Pool,
+    program: &impl Fn(&World) -> R,
+) -> Option<R> {
     let (rank, network) = (link.rank, Arc::clone(&link.network));
     let run = || {
-        let pool = sinew::Pool::builder().threads(workers).build();
-        let pool = pool.unwrap_or_else(|error| panic!("no pool: {error}"));
-        let world = World::over(Box::new(link)).with_pool(pool);
+        let world = World::over(Box::new(link)).with_pool(pool(rank));
         program(&world)
     };
     catch_unwind(AssertUnwindSafe(run))

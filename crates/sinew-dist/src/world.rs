@@ -23,6 +23,8 @@ use sinew::Pool;
 use sinew_policy::lifelines::{children, parent};
 
 use crate::link::{Link, Message, Rank, Tag};
+pub(crate) use crate::share::Since;
+use crate::share::{Waits, lend};
 use crate::wire;
 
 /// Call numbers in tags wrap here. Messages of one sender and tag keep their order, so a rank may
@@ -76,6 +78,11 @@ pub struct World {
     inner: RefCell<Inner>,
     calls: Cell<u64>,
     pool: OnceCell<Pool>,
+    /// Whether the pool is the global one, and was used.
+    uses_global: Cell<bool>,
+    began: Instant,
+    waits: Cell<Waits>,
+    ranks_here: u32,
 }
 
 struct Inner {
@@ -107,19 +114,65 @@ impl World {
         let left = vec![None; link.size() as usize];
         let traffic = Traffic::default();
         let inner = RefCell::new(Inner { link, kept: VecDeque::new(), left, traffic });
-        Self { inner, calls: Cell::new(0), pool: OnceCell::new() }
+        Self {
+            inner,
+            calls: Cell::new(0),
+            pool: OnceCell::new(),
+            uses_global: Cell::new(false),
+            began: Instant::now(),
+            waits: Cell::default(),
+            ranks_here: 1,
+        }
     }
 
-    /// Sets the pool that runs this rank's part of every call; by default it is the global one.
+    /// Says how many ranks of the job run on this machine. With several, the pool of
+    /// [`World::pool`] shares it; see [`World::pool_builder`].
+    #[must_use]
+    pub fn with_ranks_here(mut self, ranks: u32) -> Self {
+        self.ranks_here = ranks;
+        self
+    }
+
+    /// Sets the pool that runs this rank's part of every call.
     #[must_use]
     pub fn with_pool(mut self, pool: Pool) -> Self {
         self.pool = OnceCell::from(pool);
         self
     }
 
-    /// The pool of this rank.
+    /// The pool of this rank. By default it is the global one; if several ranks of the job run on
+    /// this machine, one that [shares it](World::pool_builder), built at the first use.
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses to start even one thread.
     pub fn pool(&self) -> &Pool {
-        self.pool.get().unwrap_or_else(|| sinew::global_pool())
+        match self.pool.get() {
+            Some(pool) => pool,
+            None if self.ranks_here < 2 => {
+                self.uses_global.set(true);
+                sinew::global_pool()
+            }
+            None => self.pool.get_or_init(|| {
+                let built = self.pool_builder().build();
+                built.unwrap_or_else(|error| panic!("a rank has no pool: {error}"))
+            }),
+        }
+    }
+
+    /// How many ranks of the job run on this machine, as far as it is known; at least 1.
+    pub fn ranks_here(&self) -> u32 {
+        self.ranks_here
+    }
+
+    /// The time since this world was made, and the waits since then.
+    pub(crate) fn times(&self) -> (Duration, Waits) {
+        (self.began.elapsed(), self.waits.get())
+    }
+
+    /// The number of calls until now.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.get()
     }
 
     /// The number of this rank, below [`size`](Self::size).
@@ -235,7 +288,7 @@ impl Call<'_> {
 
     /// Waits until a message may have arrived. `since` is when the rank began to wait.
     pub(crate) fn wait(&self, since: &mut Since) {
-        if since.is_long() {
+        if since.is_long(LONG) {
             let (rank, size) = (self.world.rank(), self.world.size());
             let (name, number, traffic) = (self.name, self.number, self.world.traffic());
             eprintln!(
@@ -243,7 +296,16 @@ impl Call<'_> {
                  {traffic:?}"
             );
         }
-        self.world.inner.borrow_mut().link.wait(LOOK);
+        let (world, mut waits) = (self.world, self.world.waits.get());
+        let most = since.patience(|| {
+            if world.pool.get().is_some() || world.uses_global.get() {
+                waits.lent += u64::from(lend(world.pool()));
+            }
+        });
+        let began = Instant::now();
+        world.inner.borrow_mut().link.wait(most.unwrap_or(LOOK));
+        waits.waited += began.elapsed();
+        world.waits.set(waits);
     }
 
     pub(crate) fn receive(&self, from: Rank, purpose: Purpose) -> Vec<u8> {
@@ -292,25 +354,6 @@ impl Call<'_> {
     }
 }
 
-/// When a rank began to wait.
-#[derive(Debug)]
-pub(crate) struct Since(Instant);
-
-impl Since {
-    pub(crate) fn now() -> Self {
-        Self(Instant::now())
-    }
-
-    /// Whether [`LONG`] has passed; then the time begins again.
-    fn is_long(&mut self) -> bool {
-        let long = self.0.elapsed() > LONG;
-        if long {
-            self.0 = Instant::now();
-        }
-        long
-    }
-}
-
 impl Inner {
     /// The next message that is `wanted`; keeps others.
     fn poll_for(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
@@ -355,6 +398,10 @@ impl Drop for World {
     /// Waits for the other ranks, unless the thread panics: then the network ends the job.
     fn drop(&mut self) {
         if !std::thread::panicking() {
+            // The pool has nothing to do any more.
+            if let Some(pool) = self.pool.get() {
+                lend(pool);
+            }
             let calls = self.calls.get();
             self.inner.get_mut().leave(calls);
         }

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
 
 use sinew_dist::bag::{BagCounts, Out, Settings};
 use sinew_dist::threads::Ranks;
@@ -80,6 +81,35 @@ fn units_move_to_other_ranks() {
         world.bag(roots).run(unit, |a, b| a + b)
     });
     assert_eq!(results.unwrap(), [3; 4]);
+}
+
+/// Catches: numbers of ranks that are not below rank 0 itself, which never arrive.
+#[test]
+fn rank_0_sees_the_units_of_all_ranks() {
+    let is_seen = AtomicBool::new(false);
+    let results = Ranks::new(7).delays(3).run(|world| {
+        let roots = (world.rank() == 6).then_some(0_u32);
+        // One unit after the other, so rank 6 runs all, until rank 0 has seen some.
+        let unit = |step, out: &mut Out<'_, u32>, count: &mut u64| {
+            *count += 1;
+            assert!(step < u32::MAX, "rank 0 sees nothing");
+            if !is_seen.load(Relaxed) {
+                out.push(step + 1);
+            }
+        };
+        let mut seen = vec![];
+        let bag = world.bag(roots).progress(Duration::ZERO, |units| {
+            is_seen.store(units > 0, Relaxed);
+            seen.push(units);
+        });
+        let (units, counts) = bag.run_counted(unit, |a, b| a + b);
+        assert_eq!(sum(&counts, |one| one.sent), sum(&counts, |one| one.received));
+        (units, seen)
+    });
+    let results = results.unwrap();
+    let (units, seen) = &results[0];
+    assert!(seen.is_sorted() && seen.last().is_some_and(|last| last <= units));
+    assert!(results[1..].iter().all(|(_, seen)| seen.is_empty()));
 }
 
 /// Catches: a rank that goes on asking while nobody has units.

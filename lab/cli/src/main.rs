@@ -11,6 +11,7 @@
 //! | `entries` | lists of names and descriptions |
 //! | `timeline` | the demo's loop that is changed while it runs |
 //! | `measure` | interleaved serial and parallel runs with checked results |
+//! | `ranks` | an application over ranks |
 //! | `profile` | the output of `--profile` |
 //! | `trace` | the timeline of `--trace` |
 //! | `worklist` | options and output about worklists |
@@ -44,6 +45,7 @@ mod oracle;
 mod pool;
 mod profile;
 mod progress;
+mod ranks;
 mod report;
 mod reproduce;
 mod run;

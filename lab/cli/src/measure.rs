@@ -203,7 +203,7 @@ impl Shares {
 }
 
 /// The median, in seconds.
-fn median(times: &[Duration]) -> f64 {
+pub(crate) fn median(times: &[Duration]) -> f64 {
     let mut times: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
     times.sort_by(f64::total_cmp);
     match times.len() {

@@ -77,13 +77,22 @@ pub(crate) fn placed(builder: PoolBuilder, mapping: Option<&Mapping>) -> PoolBui
 
 /// Like [`build`], with these records.
 pub(crate) fn build_with(args: &PoolArgs, kept: &Kept) -> Result<Pool, Failure> {
-    let pool = described(args, kept).build().map_err(Failure::usage)?;
+    build_over(PoolBuilder::from_env(), args, kept)
+}
+
+/// Like [`build_with`], over the settings of this builder instead of those of the environment.
+pub(crate) fn build_over(
+    builder: PoolBuilder,
+    args: &PoolArgs,
+    kept: &Kept,
+) -> Result<Pool, Failure> {
+    let pool = described(builder, args, kept).build().map_err(Failure::usage)?;
     warn_of_useless_victims(&pool);
     Ok(pool)
 }
 
-fn described(args: &PoolArgs, kept: &Kept) -> PoolBuilder {
-    let mut builder = placed(PoolBuilder::from_env(), kept.mapping.as_ref());
+fn described(builder: PoolBuilder, args: &PoolArgs, kept: &Kept) -> PoolBuilder {
+    let mut builder = placed(builder, kept.mapping.as_ref());
     if let Some(profiler) = profiler(kept) {
         builder = builder.observer(profiler);
     }
@@ -138,7 +147,7 @@ mod tests {
             victims: Some(Victims::Nearest),
             stack: Some(StackKind::TwoField),
         };
-        let builder = format!("{:?}", described(&args, &Kept::default()));
+        let builder = format!("{:?}", described(PoolBuilder::from_env(), &args, &Kept::default()));
         for part in [
             "threads: Some(3)",
             "mapping: Compact",

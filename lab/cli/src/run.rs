@@ -16,6 +16,7 @@ use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds, waiti
 use crate::pool::{Kept, PoolArgs, SCHEDULING, build_with};
 use crate::profile;
 use crate::progress::Progress;
+use crate::ranks;
 use crate::trace;
 use crate::values::{count, schedule};
 use crate::worklist::{self, WorklistArgs};
@@ -27,7 +28,8 @@ const EXAMPLES: &str = "\
 Examples:
   sinew-lab run fib --size 30 --threads 2 --repeat 5
   sinew-lab run heat --size small --schedule dynamic:64 --profile
-  sinew-lab run kmeans --size small --tune auto --json";
+  sinew-lab run kmeans --size small --tune auto --json
+  sinew-lab run nqueens --size 10 --ranks 4";
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -48,6 +50,19 @@ pub(crate) struct RunArgs {
     pub(crate) schedule: Option<Schedule>,
     #[command(flatten)]
     pub(crate) pool: PoolArgs,
+    /// Run it over so many ranks, each with a pool of its own: the processes that mpirun has started,
+    /// or threads of this one, of one worker by default. For uts, nqueens, wordcount and jacobi
+    #[arg(
+        long,
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = count,
+        conflicts_with_all = [
+            "schedule", "profile", "record", "tune", "by_hand", "pages", "tuner_path", "contention",
+            "shuffle", "alpha", "beta", "longest_lifespan",
+        ]
+    )]
+    pub(crate) ranks: Option<usize>,
     /// Number of runs; times are medians
     #[arg(
         long,
@@ -80,6 +95,9 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
+    if let Some(ranks) = args.ranks {
+        return ranks::perform(&args, ranks);
+    }
     let app = find(&args.name)?;
     refuse_one_file_for_two(&args)?;
     let trace = args.trace.as_deref().map(ResultFile::create).transpose()?;

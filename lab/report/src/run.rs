@@ -8,9 +8,10 @@ use sinew_reproduce::report::{Form, Plot, Series, svg};
 use crate::sheet::Sheet;
 
 /// The names in a run, and the titles of their columns.
-const COLUMNS: [(&str, &str); 8] = [
+const COLUMNS: [(&str, &str); 9] = [
     ("application", "application"),
     ("size", "size"),
+    ("ranks", "ranks"),
     ("workers", "workers"),
     ("serial_median_s", "serial, s"),
     ("parallel_median_s", "parallel, s"),

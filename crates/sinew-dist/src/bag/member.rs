@@ -21,11 +21,12 @@
 
 use std::marker::PhantomData;
 
-use sinew_policy::lifelines::{Lifelines, Next, Rank, Settings, Verdict, Waves, children};
+use sinew_policy::lifelines::{Lifelines, Next, Rank, Settings, Verdict, Waves, children, parent};
 use sinew_sync::plant::{Bug, planted};
 
 use super::BagCounts;
 use super::message::Message;
+use super::progress::Progress;
 use crate::World;
 use crate::wire::Way;
 use crate::world::{Call, Purpose, Since};
@@ -37,6 +38,7 @@ pub(super) struct Member<'w, U, W> {
     waves: Waves,
     random: fastrand::Rng,
     counts: BagCounts,
+    progress: Option<Progress<'w>>,
     ended: bool,
     way: PhantomData<W>,
 }
@@ -52,9 +54,16 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
             waves: Waves::new(rank, size, equal_waves),
             random: fastrand::Rng::with_seed(u64::from(rank)),
             counts: BagCounts::default(),
+            progress: None,
             ended: false,
             way: PhantomData,
         }
+    }
+
+    /// Tells rank 0 now and then how many units were run.
+    pub(super) fn with_progress(mut self, progress: Option<Progress<'w>>) -> Self {
+        self.progress = progress;
+        self
     }
 
     /// Runs until no rank has units. `batch` runs some units and returns how many.
@@ -64,6 +73,7 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
             if self.read_messages() {
                 continue;
             }
+            self.tell_progress();
             if self.units.is_empty() {
                 if !self.ask() && !self.look_for_end() {
                     self.call.wait(&mut since);
@@ -107,6 +117,19 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
             }
             Message::Answer(sums) => self.waves.answered(sums),
             Message::End => self.end(),
+            Message::Progress(units) => {
+                self.progress.iter_mut().for_each(|progress| progress.heard(from, units));
+            }
+        }
+    }
+
+    /// To the rank above; rank 0 shows it.
+    fn tell_progress(&mut self) {
+        let Some(progress) = &mut self.progress else { return };
+        let Some(units) = progress.due(self.counts.run) else { return };
+        match parent(self.call.world.rank()) {
+            Some(above) => self.send(above, &Message::Progress(units)),
+            None => progress.show(units),
         }
     }
 

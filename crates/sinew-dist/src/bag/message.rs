@@ -18,6 +18,8 @@ pub(super) enum Message<U> {
     Answer(Sums),
     /// All ranks are done.
     End,
+    /// The sender and the ranks below it have run so many units.
+    Progress(u64),
 }
 
 impl<U> Message<U> {
@@ -37,6 +39,11 @@ impl<U> Message<U> {
                 bytes
             }
             Self::End => vec![7],
+            Self::Progress(units) => {
+                let mut bytes = wire::pack(units);
+                bytes.push(8);
+                bytes
+            }
         }
     }
 
@@ -53,6 +60,7 @@ impl<U> Message<U> {
                 Self::Answer(Sums { sent, received })
             }
             7 => Self::End,
+            8 => Self::Progress(wire::unpack(contents)?),
             _ => return None,
         };
         Some(message)
@@ -74,6 +82,7 @@ mod tests {
             Message::Wave,
             Message::Answer(Sums { sent: 1 << 40, received: 3 }),
             Message::End,
+            Message::Progress(1 << 40),
         ];
         for message in all {
             assert_eq!(Message::unpack::<W>(&message.pack::<W>()), Some(message));

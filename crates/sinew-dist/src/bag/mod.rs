@@ -9,15 +9,18 @@
 //! | `batch` | a batch of units in the pool |
 //! | `message` | messages between ranks |
 //! | `member` | one rank's part: batches, questions, gifts, waves |
+//! | `progress` | how many units all ranks have run so far |
 
 mod batch;
 mod member;
 mod message;
+mod progress;
 #[cfg(all(test, shuttle))]
 mod shuttle;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use bytemuck::Pod;
 use serde::de::DeserializeOwned;
@@ -28,6 +31,7 @@ use crate::World;
 use crate::wire::{Plain, Serde, Way};
 use batch::Batches;
 use member::Member;
+use progress::{Progress, See};
 
 /// Units that running one adds.
 #[derive(Debug)]
@@ -106,7 +110,7 @@ impl World {
         U: Serialize + DeserializeOwned + Send,
     {
         let units = units.into_iter().collect();
-        Bag { world: self, units, settings: Settings::default(), way: PhantomData }
+        Bag::new(self, units)
     }
 
     /// Begins a bag whose units are plain data and travel as their bytes.
@@ -115,7 +119,7 @@ impl World {
         units: impl IntoIterator<Item = U>,
     ) -> Bag<'_, U, Plain> {
         let units = units.into_iter().collect();
-        Bag { world: self, units, settings: Settings::default(), way: PhantomData }
+        Bag::new(self, units)
     }
 }
 
@@ -125,6 +129,7 @@ pub struct Bag<'w, U, W = Serde> {
     world: &'w World,
     units: Vec<U>,
     settings: Settings,
+    progress: Option<(Duration, See<'w>)>,
     way: PhantomData<W>,
 }
 
@@ -135,10 +140,28 @@ impl<U, W> fmt::Debug for Bag<'_, U, W> {
     }
 }
 
-impl<U: Send, W: Way<U>> Bag<'_, U, W> {
+impl<'w, U, W> Bag<'w, U, W> {
+    fn new(world: &'w World, units: Vec<U>) -> Self {
+        Self { world, units, settings: Settings::default(), progress: None, way: PhantomData }
+    }
+}
+
+impl<'w, U: Send, W: Way<U>> Bag<'w, U, W> {
     /// How many ranks an idle one asks, and which. All ranks must give the same.
     pub fn steal_by(mut self, settings: Settings) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// Shows about how many units all ranks have run: rank 0 calls `see` with a number that grows,
+    /// about once every `every`. All ranks must ask for it.
+    ///
+    /// # Cost
+    ///
+    /// At most one message a rank in that time; none from ranks without news. Numbers go up a tree,
+    /// so they are late by `every` a level.
+    pub fn progress(mut self, every: Duration, see: impl FnMut(u64) + 'w) -> Self {
+        self.progress = Some((every, Box::new(see)));
         self
     }
 
@@ -172,7 +195,8 @@ impl<U: Send, W: Way<U>> Bag<'_, U, W> {
     {
         let world = self.world;
         let mut batches = Batches::new(world.pool(), &unit, &merge);
-        let member = Member::<U, W>::new(world, self.units, self.settings);
+        let progress = self.progress.map(|(every, see)| Progress::new(every, see));
+        let member = Member::<U, W>::new(world, self.units, self.settings).with_progress(progress);
         let counts = member.run(|units| batches.run(units));
         let sum = world.all_reduce(batches.finish(), merge);
         (sum, world.all_gather(&counts))
