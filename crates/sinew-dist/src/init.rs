@@ -25,7 +25,7 @@ pub fn init() -> Result<World, InitError> {
         Some(_) => crate::mpi::Mpi::start().map(|link| World::over(Box::new(link))),
         #[cfg(not(feature = "mpi"))]
         Some(ranks) if ranks > 1 => Err(InitError::WithoutMpi(ranks)),
-        _ => Ok(World::over(Box::new(threads::links(1, None).remove(0)))),
+        _ => Ok(World::over(Box::new(threads::links(1, &threads::Faults::default()).remove(0)))),
     }
 }
 

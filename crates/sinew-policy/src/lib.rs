@@ -19,6 +19,7 @@
 //! | `share` | how many cores, and which, each program on a machine gets; with the feature `share` |
 //! | [`Wait`], [`StackKind`], [`LastLoop`], [`schedule`] | nothing; they name choices |
 //! | `lifelines` | how ranks, which share no memory, steal from each other and find the end; with the feature `lifelines` |
+//! | `leases` | which units run again when a rank is lost; with the feature `lifelines` |
 //! | `worklist` | how a transactional worklist distributes, steals, pairs and swaps its units; with the feature `worklist` |
 //! | `tune` | the settings of a worklist, from counts of its run; with the feature `worklist` |
 //! | `graph` | nothing; the format of recorded runs; with the feature `graph` |
@@ -31,6 +32,8 @@ pub mod chunk;
 pub mod graph;
 pub mod idle;
 mod last_loop;
+#[cfg(feature = "lifelines")]
+pub mod leases;
 #[cfg(feature = "lifelines")]
 pub mod lifelines;
 pub mod named;

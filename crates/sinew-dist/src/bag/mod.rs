@@ -9,12 +9,14 @@
 //! | `batch` | a batch of units in the pool |
 //! | `message` | messages between ranks |
 //! | `member` | one rank's part: batches, questions, gifts, waves |
+//! | `survivor` | the same for a bag that survives the loss of ranks, with leases for waves |
 
 mod batch;
 mod member;
 mod message;
 #[cfg(all(test, shuttle))]
 mod shuttle;
+mod survivor;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -28,6 +30,7 @@ use crate::World;
 use crate::wire::{Plain, Serde, Way};
 use batch::Batches;
 use member::Member;
+use survivor::Survivor;
 
 /// Units that running one adds.
 #[derive(Debug)]
@@ -47,7 +50,7 @@ impl<U> Extend<U> for Out<'_, U> {
 }
 
 /// The work of a rank for a bag. The sums over all ranks of `given` and `taken`, and of `sent` and
-/// `received`, are equal.
+/// `received`, are equal, unless a rank was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BagCounts {
     /// Units run.
@@ -72,6 +75,10 @@ pub struct BagCounts {
     pub units_taken: u64,
     /// Waves that looked for the end.
     pub waves: u64,
+    /// Results that this rank reported to a giver, in a bag that survives losses.
+    pub reported: u64,
+    /// Ranks that were lost in the meantime.
+    pub lost: u64,
     /// All messages sent for the bag.
     pub sent: u64,
     /// All messages received for the bag.
@@ -106,7 +113,7 @@ impl World {
         U: Serialize + DeserializeOwned + Send,
     {
         let units = units.into_iter().collect();
-        Bag { world: self, units, settings: Settings::default(), way: PhantomData }
+        Bag::new(self, units)
     }
 
     /// Begins a bag whose units are plain data and travel as their bytes.
@@ -115,7 +122,7 @@ impl World {
         units: impl IntoIterator<Item = U>,
     ) -> Bag<'_, U, Plain> {
         let units = units.into_iter().collect();
-        Bag { world: self, units, settings: Settings::default(), way: PhantomData }
+        Bag::new(self, units)
     }
 }
 
@@ -125,6 +132,7 @@ pub struct Bag<'w, U, W = Serde> {
     world: &'w World,
     units: Vec<U>,
     settings: Settings,
+    survives: bool,
     way: PhantomData<W>,
 }
 
@@ -135,10 +143,34 @@ impl<U, W> fmt::Debug for Bag<'_, U, W> {
     }
 }
 
+impl<'w, U, W> Bag<'w, U, W> {
+    fn new(world: &'w World, units: Vec<U>) -> Self {
+        Self { world, units, settings: Settings::default(), survives: false, way: PhantomData }
+    }
+}
+
 impl<U: Send, W: Way<U>> Bag<'_, U, W> {
     /// How many ranks an idle one asks, and which. All ranks must give the same.
     pub fn steal_by(mut self, settings: Settings) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// The bag survives the loss of any ranks but rank 0: others run again the units that a lost
+    /// rank had. Units may run more than once; the result counts each of them once. All ranks must
+    /// ask for it.
+    ///
+    /// The job goes on without the lost ranks ([`World::lost`]). A panic still ends it.
+    ///
+    /// Ranks as threads can do that, and Open MPI 4.1 if `mpirun` was started with
+    /// `--enable-recovery`. Otherwise the job ends with a line that says so.
+    ///
+    /// # Cost
+    ///
+    /// Each rank keeps a copy of what it gives away until it gets the result, one message for each
+    /// gift. At the end each rank sends a message to each other one.
+    pub fn survive_losses(mut self) -> Self {
+        self.survives = true;
         self
     }
 
@@ -172,9 +204,18 @@ impl<U: Send, W: Way<U>> Bag<'_, U, W> {
     {
         let world = self.world;
         let mut batches = Batches::new(world.pool(), &unit, &merge);
+        if self.survives {
+            let survivor = Survivor::<U, W, A, M>::new(world, self.units, self.settings, &merge);
+            let (sum, counts) = survivor.run(|units, sum| {
+                let run = batches.run(units);
+                *sum = merge(std::mem::take(sum), batches.take());
+                run
+            });
+            return (sum, world.all_gather(&counts));
+        }
         let member = Member::<U, W>::new(world, self.units, self.settings);
         let counts = member.run(|units| batches.run(units));
-        let sum = world.all_reduce(batches.finish(), merge);
+        let sum = world.all_reduce(batches.take(), merge);
         (sum, world.all_gather(&counts))
     }
 }
