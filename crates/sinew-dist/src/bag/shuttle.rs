@@ -17,7 +17,7 @@ use super::member::Member;
 use super::survivor::Survivor;
 use crate::World;
 use crate::threads::{Faults, Loss, Threads, links};
-use crate::wire::Plain;
+use crate::wire::{Plain, Way as _};
 
 const RANKS: u32 = 3;
 
@@ -80,7 +80,9 @@ fn survive(link: Threads) -> u64 {
     let units = if world.rank() == RANKS - 1 { vec![4] } else { vec![] };
     let settings = Settings { tries: 0, base: 4 };
     let add = |a: u64, b: u64| a + b;
-    let survivor = Survivor::<u32, Plain, u64, _>::new(&world, units, settings, &add);
+    // A loss within `new` ends the job, so the model knows the units of all.
+    let roots = [vec![], vec![], vec![4]].map(|units: Vec<u32>| Plain::pack(&units)).to_vec();
+    let survivor = Survivor::<u32, Plain, u64, _>::begin(&world, units, roots, settings, &add);
     let batch = |units: &mut Vec<u32>, sum: &mut u64| {
         let unit = units.pop().expect("a batch has units");
         thread::yield_now();

@@ -107,6 +107,17 @@ where
     /// Begins the bag on all ranks. Before this returns, a loss ends the job.
     pub(super) fn new(world: &'w World, units: Vec<U>, settings: Settings, merge: &'w M) -> Self {
         let roots = world.all_gather(&W::pack(&units));
+        Self::begin(world, units, roots, settings, merge)
+    }
+
+    /// As [`new`](Self::new), if `roots` are the units of all ranks.
+    pub(super) fn begin(
+        world: &'w World,
+        units: Vec<U>,
+        roots: Vec<Vec<u8>>,
+        settings: Settings,
+        merge: &'w M,
+    ) -> Self {
         let call = world.call("bag");
         call.survive();
         let (rank, known) = (world.rank(), call.members());
