@@ -41,7 +41,7 @@ pub fn init() -> Result<World, InitError> {
         }
         #[cfg(not(feature = "mpi"))]
         Some(ranks) if ranks > 1 => Err(InitError::WithoutMpi(ranks)),
-        _ => Ok(World::over(Box::new(threads::links(1, None).remove(0)))),
+        _ => Ok(World::over(Box::new(threads::links(1, &threads::Faults::default()).remove(0)))),
     }
 }
 

@@ -35,7 +35,7 @@
 //!
 //! The job ends. A panic that leaves the thread of a [`World`] ends all ranks: over MPI one line
 //! names the rank and the panic, and the status is not 0. A rank that ends while another needs it
-//! ends the job as well.
+//! ends the job as well. A bag can survive the loss of ranks ([`bag::Bag::survive_losses`]).
 //!
 //! # Not handled
 //!
@@ -49,6 +49,8 @@ mod init_error;
 pub mod link;
 #[cfg(feature = "mpi")]
 pub mod mpi;
+#[cfg(feature = "mpi")]
+mod pulse;
 mod report;
 mod share;
 pub mod threads;

@@ -2,7 +2,7 @@
 //!
 //! Tests run here without an MPI library, with messages that are delayed and reordered as MPI
 //! allows it. Each rank has a pool of its own. A panic on one rank ends all others: their next use
-//! of the network panics.
+//! of the network panics. A rank can be lost at any of its uses of the network.
 //!
 //! # Invariants
 //!
@@ -11,18 +11,18 @@
 //!
 //! # Not handled
 //!
-//! Lost ranks other than by a panic, and anything about time.
+//! Anything about time.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sinew::Pool;
 use sinew_sync::lock::{Condvar, Mutex};
 
 use crate::World;
-use crate::link::{Link, Message, Rank, Tag};
+use crate::link::{LOST, Link, Message, Rank, State, Tag};
 
 /// The number of polls by which a message is delayed at most.
 const LONGEST_DELAY: u64 = 12;
@@ -39,8 +39,28 @@ const LONGEST_DELAY: u64 = 12;
 #[derive(Debug, Clone)]
 pub struct Ranks {
     ranks: u32,
-    delays: Option<u64>,
+    faults: Faults,
     workers: usize,
+}
+
+/// What goes wrong on the network.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    /// Delays and reorders messages, by this seed.
+    pub delays: Option<u64>,
+    /// Ranks that are lost.
+    pub losses: Vec<Loss>,
+}
+
+/// A rank that is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// The rank.
+    pub rank: Rank,
+    /// The number of the use of the network at which it is lost, from 0.
+    pub at: u64,
+    /// Whether only uses count during which the others can survive its loss.
+    pub in_bag: bool,
 }
 
 /// The rank that has failed first, and why.
@@ -69,14 +89,29 @@ impl Ranks {
     #[track_caller]
     pub fn new(ranks: u32) -> Self {
         assert!(ranks > 0, "a job has at least one rank");
-        Self { ranks, delays: None, workers: 1 }
+        Self { ranks, faults: Faults::default(), workers: 1 }
     }
 
     /// Delays and reorders messages. The same seed gives the same delays, if ranks poll at the same
     /// times.
     #[must_use]
     pub fn delays(mut self, seed: u64) -> Self {
-        self.delays = Some(seed);
+        self.faults.delays = Some(seed);
+        self
+    }
+
+    /// Loses `rank` at its use of the network with the number `at`, from 0: sends, polls and waits
+    /// are uses. Its thread ends without a word, and the others are told.
+    #[must_use]
+    pub fn lose(mut self, rank: Rank, at: u64) -> Self {
+        self.faults.losses.push(Loss { rank, at, in_bag: false });
+        self
+    }
+
+    /// As [`lose`](Self::lose), but counts only uses within bags that survive losses.
+    #[must_use]
+    pub fn lose_in_bag(mut self, rank: Rank, at: u64) -> Self {
+        self.faults.losses.push(Loss { rank, at, in_bag: true });
         self
     }
 
@@ -87,11 +122,12 @@ impl Ranks {
         self
     }
 
-    /// Runs `program` once a rank, and returns what the ranks return, in their order.
+    /// Runs `program` once a rank, and returns what the ranks return, in their order. Lost ranks
+    /// return nothing.
     ///
     /// # Errors
     ///
-    /// A rank has panicked, or aborted the job.
+    /// A rank has panicked, or aborted the job, for example because it needs a lost one.
     pub fn run<R, F>(&self, program: F) -> Result<Vec<R>, Lost>
     where
         R: Send,
@@ -119,7 +155,7 @@ impl Ranks {
         R: Send,
         F: Fn(&World) -> R + Sync,
     {
-        let links = links(self.ranks, self.delays);
+        let links = links(self.ranks, &self.faults);
         let network = Arc::clone(&links[0].network);
         let results: Vec<Option<R>> = std::thread::scope(|scope| {
             let one = |link: Threads| scope.spawn(|| run_rank(link, &pool, &program));
@@ -143,9 +179,12 @@ fn run_rank<R>(
         let world = World::over(Box::new(link)).with_pool(pool(rank));
         program(&world)
     };
-    catch_unwind(AssertUnwindSafe(run))
-        .map_err(|payload| network.end(rank, text_of(&*payload)))
-        .ok()
+    let end = |payload: Box<dyn std::any::Any + Send>| {
+        if !payload.is::<Loss>() {
+            network.end(rank, text_of(&*payload));
+        }
+    };
+    catch_unwind(AssertUnwindSafe(run)).map_err(end).ok()
 }
 
 /// The message of a panic.
@@ -154,15 +193,19 @@ pub(crate) fn text_of(payload: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text")
 }
 
-/// The ends of a network of `size` ranks, whose messages are delayed if there is a seed.
-pub fn links(size: u32, delays: Option<u64>) -> Vec<Threads> {
+/// The ends of a network of `size` ranks.
+pub fn links(size: u32, faults: &Faults) -> Vec<Threads> {
     let inboxes = (0..size).map(|_| Inbox::default()).collect();
-    let network = Arc::new(Network { inboxes, ended: Mutex::new(None) });
+    let states = Mutex::new((vec![None; size as usize], None));
+    let network = Arc::new(Network { inboxes, ended: Mutex::new(None), states });
     let link = |rank| Threads {
         rank,
         network: Arc::clone(&network),
-        random: delays.map(|seed| fastrand::Rng::with_seed(seed ^ u64::from(rank) << 32)),
+        random: faults.delays.map(|seed| fastrand::Rng::with_seed(seed ^ u64::from(rank) << 32)),
         polls: 0,
+        uses: 0,
+        surviving: false,
+        loss: faults.losses.iter().find(|loss| loss.rank == rank).copied(),
     };
     (0..size).map(link).collect()
 }
@@ -186,6 +229,8 @@ struct Delayed {
 struct Network {
     inboxes: Vec<Inbox>,
     ended: Mutex<Option<Lost>>,
+    /// What each rank does, and when a rank has asked for that.
+    states: Mutex<(Vec<Option<State>>, Option<Instant>)>,
 }
 
 impl Network {
@@ -198,6 +243,12 @@ impl Network {
             inbox.arrived.notify_all();
         }
     }
+
+    fn post(&self, to: Rank, message: Message) {
+        let inbox = &self.inboxes[to as usize];
+        inbox.messages.lock().push(Delayed { message, due: None });
+        inbox.arrived.notify_all();
+    }
 }
 
 /// A rank's end of the network within a process.
@@ -207,9 +258,27 @@ pub struct Threads {
     network: Arc<Network>,
     random: Option<fastrand::Rng>,
     polls: u64,
+    uses: u64,
+    surviving: bool,
+    loss: Option<Loss>,
 }
 
 impl Threads {
+    /// Counts a use. This rank may be lost at it.
+    fn count_use(&mut self) {
+        let Some(loss) = self.loss.filter(|loss| self.surviving || !loss.in_bag) else {
+            return;
+        };
+        if loss.at == self.uses {
+            for rank in (0..self.size()).filter(|rank| *rank != self.rank) {
+                let message = Message { from: self.rank, tag: LOST, bytes: Vec::new() };
+                self.network.post(rank, message);
+            }
+            std::panic::resume_unwind(Box::new(loss));
+        }
+        self.uses += 1;
+    }
+
     fn inbox(&self) -> &Inbox {
         &self.network.inboxes[self.rank as usize]
     }
@@ -252,13 +321,12 @@ impl Link for Threads {
     }
 
     fn send(&mut self, to: Rank, tag: Tag, bytes: Vec<u8>) {
-        let message = Message { from: self.rank, tag, bytes };
-        let inbox = &self.network.inboxes[to as usize];
-        inbox.messages.lock().push(Delayed { message, due: None });
-        inbox.arrived.notify_all();
+        self.count_use();
+        self.network.post(to, Message { from: self.rank, tag, bytes });
     }
 
     fn poll(&mut self) -> Option<Message> {
+        self.count_use();
         if self.has_ended() {
             panic!("another rank has ended the job");
         }
@@ -269,6 +337,7 @@ impl Link for Threads {
     }
 
     fn wait(&mut self, most: Duration) {
+        self.count_use();
         let messages = self.inbox().messages.lock();
         if messages.is_empty() && !self.has_ended() {
             // A model has no time, so it finds ranks that wait for nothing.
@@ -283,6 +352,29 @@ impl Link for Threads {
         self.network.end(self.rank, why);
         panic!("{why}");
     }
+
+    fn survive(&mut self) -> Result<(), String> {
+        self.surviving = true;
+        Ok(())
+    }
+
+    fn go_on_without(&mut self, _lost: &[Rank]) {
+        self.surviving = false;
+    }
+
+    fn note(&mut self, state: State) {
+        self.network.states.lock().0[self.rank as usize] = Some(state);
+    }
+
+    fn states(&mut self, within: Duration) -> Vec<Option<String>> {
+        let mut noted = self.network.states.lock();
+        let (states, asked) = &mut *noted;
+        if asked.is_some_and(|asked| asked.elapsed() < within) {
+            return Vec::new();
+        }
+        *asked = Some(Instant::now());
+        states.iter().map(|state| state.map(|state| state.to_string())).collect()
+    }
 }
 
 #[cfg(all(test, not(shuttle)))]
@@ -291,7 +383,7 @@ mod tests {
 
     /// Everything that rank 1 receives, as pairs of tag and first byte.
     fn received(seed: u64) -> Vec<(Tag, u8)> {
-        let mut links = links(2, Some(seed));
+        let mut links = links(2, &Faults { delays: Some(seed), ..Faults::default() });
         for number in 0..40 {
             links[0].send(1, Tag::from(number % 3), vec![number]);
         }
@@ -324,6 +416,18 @@ mod tests {
             world.barrier();
         });
         assert_eq!(lost.unwrap_err().to_string(), "rank 2: no more paper");
+    }
+
+    /// Catches: ranks that wait forever for a lost one.
+    #[test]
+    fn a_lost_rank_ends_the_job_wherever_it_is_lost() {
+        for at in 0..4 {
+            let lost = Ranks::new(4).lose(2, at).run(|world| {
+                world.barrier();
+                world.all_reduce(1, |a, b| a + b)
+            });
+            assert!(lost.unwrap_err().why.contains("rank 2 is lost"));
+        }
     }
 
     #[test]

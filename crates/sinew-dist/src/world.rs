@@ -4,35 +4,39 @@
 //! its messages' tags, so a rank that is ahead does not disturb the others. Messages for a later
 //! call are kept.
 //!
-//! Values go up and down the tree in which rank r is above ranks 2r + 1 and 2r + 2.
+//! Values go up and down the tree in which rank r is above ranks 2r + 1 and 2r + 2, lost ranks left
+//! out.
 //!
 //! # Invariants
 //!
 //! - W1: a message is received by the call with its number and purpose, or kept for it.
 //! - W2: a rank that leaves says so with the number of calls that it has made. One that still needs
 //!   it ends the job rather than waiting forever.
+//! - W3: all ranks leave out the same lost ranks, those that rank 0 names at the end of a bag that
+//!   survives losses. Any other loss ends the job. Nothing is read from a lost rank.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::fmt;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sinew::Pool;
-use sinew_policy::lifelines::{children, parent};
+use sinew_policy::lifelines::Members;
 
-use crate::link::{Link, Message, Rank, Tag};
+use crate::link::{LOST, Link, Message, OWN_TAGS, Rank, State, Tag};
 pub(crate) use crate::share::Since;
 use crate::share::{Waits, lend};
 use crate::wire;
 
 /// Call numbers in tags wrap here. Messages of one sender and tag keep their order, so a rank may
 /// be further ahead.
-const CALLS: u64 = 1 << 12;
+const CALLS: u64 = OWN_TAGS as u64 / 8;
 
-/// A rank that waits for so long says what it waits for.
-const LONG: Duration = Duration::from_secs(20);
+/// A rank that waits for so long prints what all ranks do; `SINEW_DIST_PATIENCE_MS` changes it.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The longest time between two looks at the network.
 const LOOK: Duration = Duration::from_millis(100);
@@ -91,6 +95,15 @@ struct Inner {
     /// For each rank that has left the number of calls that it has made.
     left: Vec<Option<u64>>,
     traffic: Traffic,
+    state: State,
+    patience: Duration,
+    /// The ranks that all leave out (W3).
+    members: Members,
+    /// As `members`, without those that this rank knows to be lost, and those of them of which no
+    /// call knows.
+    known: Members,
+    losses: Vec<Rank>,
+    surviving: bool,
 }
 
 impl fmt::Debug for World {
@@ -111,11 +124,8 @@ pub(crate) struct Call<'w> {
 impl World {
     /// A world over any network.
     pub fn over(link: Box<dyn Link>) -> Self {
-        let left = vec![None; link.size() as usize];
-        let traffic = Traffic::default();
-        let inner = RefCell::new(Inner { link, kept: VecDeque::new(), left, traffic });
         Self {
-            inner,
+            inner: RefCell::new(Inner::new(link)),
             calls: Cell::new(0),
             pool: OnceCell::new(),
             uses_global: Cell::new(false),
@@ -185,6 +195,14 @@ impl World {
         self.inner.borrow().link.size()
     }
 
+    /// The ranks that are lost. They take no part in calls any more.
+    ///
+    /// After a loss there are bags that survive losses, and the calls of this type. Other
+    /// skeletons, which need all ranks, end the job.
+    pub fn lost(&self) -> Vec<Rank> {
+        self.inner.borrow().members.lost().to_vec()
+    }
+
     /// The messages of this rank until now.
     pub fn traffic(&self) -> Traffic {
         self.inner.borrow().traffic
@@ -213,7 +231,7 @@ impl World {
         call.unpack(&bytes)
     }
 
-    /// The values of all ranks, in their order, on all ranks.
+    /// The values of all ranks that are not lost, in their order, on all of them.
     ///
     /// # Cost
     ///
@@ -256,13 +274,16 @@ impl World {
     pub(crate) fn call(&self, name: &'static str) -> Call<'_> {
         let number = self.calls.get();
         self.calls.set(number + 1);
-        Call { world: self, number, name }
+        let call = Call { world: self, number, name };
+        self.inner.borrow_mut().note(&call, false);
+        call
     }
 }
 
 impl Call<'_> {
     pub(crate) fn send(&self, to: Rank, purpose: Purpose, bytes: Vec<u8>) {
         let mut inner = self.world.inner.borrow_mut();
+        inner.check_lost(to, self);
         inner.traffic.sent += 1;
         inner.traffic.bytes += bytes.len() as u64;
         inner.link.send(to, purpose.tag(self.number), bytes);
@@ -281,29 +302,32 @@ impl Call<'_> {
         };
         inner.traffic.received += u64::from(found.is_some());
         if found.is_none() {
+            from.inspect(|from| inner.check_lost(*from, self));
             inner.check_left(self);
+        } else if inner.state.waits {
+            inner.note(self, false);
         }
         found
     }
 
     /// Waits until a message may have arrived. `since` is when the rank began to wait.
     pub(crate) fn wait(&self, since: &mut Since) {
-        if since.is_long(LONG) {
-            let (rank, size) = (self.world.rank(), self.world.size());
-            let (name, number, traffic) = (self.name, self.number, self.world.traffic());
-            eprintln!(
-                "sinew-dist: rank {rank} of {size} still waits in `{name}`, its call {number}: \
-                 {traffic:?}"
-            );
-        }
         let (world, mut waits) = (self.world, self.world.waits.get());
-        let most = since.patience(|| {
+        let left = since.patience(|| {
             if world.pool.get().is_some() || world.uses_global.get() {
                 waits.lent += u64::from(lend(world.pool()));
             }
         });
+        let mut inner = world.inner.borrow_mut();
+        inner.note(self, true);
+        // One after the other, so that usually one rank reports.
+        let most = inner.patience + inner.patience / 8 * inner.link.rank().min(8);
+        if since.is_long(most) {
+            inner.report(self);
+        }
+        let look = LOOK.min(inner.patience);
         let began = Instant::now();
-        world.inner.borrow_mut().link.wait(most.unwrap_or(LOOK));
+        inner.link.wait(left.map_or(look, |left| left.min(look)));
         waits.waited += began.elapsed();
         world.waits.set(waits);
     }
@@ -318,26 +342,71 @@ impl Call<'_> {
         }
     }
 
+    fn above(&self) -> Option<Rank> {
+        let inner = self.world.inner.borrow();
+        inner.members.parent(inner.link.rank())
+    }
+
+    fn below(&self) -> Vec<Rank> {
+        let inner = self.world.inner.borrow();
+        inner.members.children(inner.link.rank()).collect()
+    }
+
+    /// The ranks that take part in this call.
+    pub(crate) fn members(&self) -> Members {
+        self.world.inner.borrow().members.clone()
+    }
+
+    /// From now on losses of ranks do not end the job.
+    pub(crate) fn survive(&self) {
+        let mut inner = self.world.inner.borrow_mut();
+        if let Err(why) = inner.link.survive() {
+            let name = self.name;
+            inner.link.abort(&format!("`{name}` cannot survive the loss of a rank: {why}"));
+        }
+        inner.surviving = true;
+    }
+
+    /// The ranks that were lost since the last time.
+    pub(crate) fn losses(&self) -> Vec<Rank> {
+        std::mem::take(&mut self.world.inner.borrow_mut().losses)
+    }
+
+    /// From now on losses end the job, and all ranks leave out those that are `lost` (W3).
+    pub(crate) fn agree(&self, lost: &[Rank]) {
+        let mut inner = self.world.inner.borrow_mut();
+        for rank in lost {
+            inner.forget(*rank);
+            inner.members.lose(*rank);
+        }
+        inner.surviving = false;
+        inner.link.go_on_without(lost);
+        let known = inner.known.lost().iter();
+        if let Some(rank) = known.copied().find(|rank| inner.members.has(*rank)) {
+            inner.link.abort(&format!("rank {rank} is lost"));
+        }
+    }
+
     /// The values of the ranks below, in their order.
     pub(crate) fn receive_below(&self) -> Vec<Vec<u8>> {
-        let below = children(self.world.rank(), self.world.size());
+        let below = self.below().into_iter();
         below.map(|child| self.receive(child, Purpose::Up)).collect()
     }
 
     /// Sends to the rank above, if there is one.
     pub(crate) fn send_up(&self, bytes: impl FnOnce() -> Vec<u8>) {
-        if let Some(above) = parent(self.world.rank()) {
+        if let Some(above) = self.above() {
             self.send(above, Purpose::Up, bytes());
         }
     }
 
     /// The bytes of rank 0, on all ranks.
     pub(crate) fn down(&self, bytes: impl FnOnce() -> Vec<u8>) -> Vec<u8> {
-        let bytes = match parent(self.world.rank()) {
+        let bytes = match self.above() {
             Some(above) => self.receive(above, Purpose::Down),
             None => bytes(),
         };
-        for child in children(self.world.rank(), self.world.size()) {
+        for child in self.below() {
             self.send(child, Purpose::Down, bytes.clone());
         }
         bytes
@@ -355,10 +424,87 @@ impl Call<'_> {
 }
 
 impl Inner {
+    fn new(link: Box<dyn Link>) -> Self {
+        let size = link.size();
+        let patience = std::env::var("SINEW_DIST_PATIENCE_MS").ok();
+        let patience = patience.and_then(|text| text.parse().ok()).map(Duration::from_millis);
+        let since = Instant::now();
+        Self {
+            link,
+            kept: VecDeque::new(),
+            left: vec![None; size as usize],
+            traffic: Traffic::default(),
+            state: State { call: "init", number: 0, waits: false, since, sent: 0, received: 0 },
+            patience: patience.unwrap_or(PATIENCE),
+            members: Members::all(size),
+            known: Members::all(size),
+            losses: Vec::new(),
+            surviving: false,
+        }
+    }
+
+    /// Keeps what this rank does, where others can ask for it.
+    fn note(&mut self, call: &Call<'_>, waits: bool) {
+        let Traffic { sent, received, .. } = self.traffic;
+        let same = waits && self.state.waits && self.state.number == call.number;
+        let since = if same { self.state.since } else { Instant::now() };
+        self.state = State { call: call.name, number: call.number, waits, since, sent, received };
+        self.link.note(self.state);
+    }
+
+    /// Prints what all ranks do, unless another one has just done that.
+    fn report(&mut self, call: &Call<'_>) {
+        let states = self.link.states(self.patience);
+        if states.is_empty() {
+            return;
+        }
+        let (rank, size) = (self.link.rank(), self.link.size());
+        let mut text = format!(
+            "sinew-dist: rank {rank} of {size} still waits in `{}`, its call {}; all ranks:\n",
+            call.name, call.number
+        );
+        for (rank, state) in states.into_iter().enumerate() {
+            let state = state.unwrap_or_else(|| "does not say what it does".to_owned());
+            text.push_str(&format!("sinew-dist:   rank {rank} {state}\n"));
+        }
+        // One write, so that other ranks' lines are not within.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+
+    /// A rank is lost (W3).
+    fn lose(&mut self, rank: Rank) {
+        if !self.known.has(rank) {
+            return;
+        }
+        if !self.surviving {
+            self.link.abort(&format!("rank {rank} is lost"));
+        }
+        self.forget(rank);
+        self.losses.push(rank);
+    }
+
+    fn forget(&mut self, rank: Rank) {
+        self.known.lose(rank);
+        self.kept.retain(|message| message.from != rank);
+        self.left[rank as usize] = Some(u64::MAX);
+    }
+
+    /// Ends the job if `call` needs a rank that all leave out.
+    fn check_lost(&mut self, rank: Rank, call: &Call<'_>) {
+        if !self.members.has(rank) {
+            let name = call.name;
+            self.link.abort(&format!("`{name}` needs all ranks, and rank {rank} was lost before"));
+        }
+    }
+
     /// The next message that is `wanted`; keeps others.
     fn poll_for(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         while let Some(message) = self.link.poll() {
-            if message.tag == LEAVE {
+            if message.tag == LOST {
+                self.lose(message.from);
+            } else if !self.known.has(message.from) {
+                continue;
+            } else if message.tag == LEAVE {
                 self.left[message.from as usize] = Some(wire::unpack(&message.bytes).unwrap_or(0));
             } else if wanted(&message) {
                 return Some(message);
@@ -381,7 +527,7 @@ impl Inner {
     /// Tells all other ranks, and waits until they have left as well.
     fn leave(&mut self, calls: u64) {
         let (own, size) = (self.link.rank(), self.link.size());
-        for rank in (0..size).filter(|rank| *rank != own) {
+        for rank in (0..size).filter(|rank| *rank != own && self.members.has(*rank)) {
             self.link.send(rank, LEAVE, wire::pack(&calls));
         }
         self.left[own as usize] = Some(calls);

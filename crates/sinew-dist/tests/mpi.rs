@@ -2,28 +2,37 @@
 //! `mpirun` as 1, 2, 3, 4 and 7 ranks. It prints `skipped: no MPI` where there is no `mpirun`, and
 //! in builds without the feature `mpi`. Arguments choose: `ranks` for the checks, or a failure:
 //!
-//! | failure | what rank 1 does |
+//! | failure | what happens |
 //! |---|---|
-//! | `panic` | panics |
-//! | `leave` | returns while the others wait for it |
-//! | `kill` | ends by a signal that it cannot catch |
-//! | `stop` | stops answering |
-//! | `lend` | is killed while it lends its cores |
+//! | `panic` | rank 1 panics |
+//! | `leave` | rank 1 returns while the others wait for it |
+//! | `kill` | rank 1 ends by a signal that it cannot catch |
+//! | `stop` | rank 1 stops answering |
+//! | `lend` | rank 1 is killed while it lends its cores |
+//! | `hang` | a message is lost, so all ranks wait |
+//! | `refuse` | a bag is to survive losses where `mpirun` does not allow it |
+//! | `survive kill`, `survive stop` | rank 1 is lost in a bag that survives it |
 //!
-//! Catches: ranks that are left waiting for one that is gone, and a status of 0; rows in the table
-//! that keep the cores of a rank that is gone.
+//! Catches: ranks that are left waiting for one that is gone, a status of 0, two lines for one
+//! failure, and a result without the units of a lost rank; rows in the table that keep the cores of
+//! a rank that is gone.
 
 mod checks;
 
 use std::path::Path;
 use std::process::{Command, ExitCode, Output, Stdio};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use sinew_apps::uts::{Found, Node, by_name};
 use sinew_coord::{FOLDER_VARIABLE, Member, Offer, Row, Table};
-use sinew_dist::World;
 use sinew_dist::bag::Out;
+use sinew_dist::link::{Link, Message, State, Tag};
+use sinew_dist::{World, threads};
 
 const FAILURE: &str = "SINEW_DIST_TEST_FAILURE";
+const PATIENCE: &str = "SINEW_DIST_PATIENCE_MS";
 
 /// A file beside the table, in which rank 1 says which process it is.
 const LENDER: &str = "lender";
@@ -45,23 +54,35 @@ fn main() -> ExitCode {
         assert!(output.status.success(), "{size} ranks: {}", text(&output));
         println!("{size} ranks agree");
     }
+    println!("hang over threads: the report names every rank");
+    check_report(&text(&start_alone("hang over threads")));
     for (failure, line) in [
         ("panic", "sinew-dist: rank 1 of 4: panicked: a rank was asked to panic"),
         ("leave", "rank 1 has ended, and does not take part in `all_reduce`"),
         ("kill", "rank 1 "),
         ("stop", "sinew-dist: rank 1 of 4: gave no sign of life"),
+        ("refuse", "`bag` cannot survive the loss of a rank"),
+        ("hang", "a hang was planted; the job ends"),
     ] {
         if !wanted(failure) {
             continue;
         }
         let output = start(4, failure);
-        assert!(!output.status.success(), "{failure}: {}", text(&output));
-        assert!(text(&output).contains(line), "{failure}: {}", text(&output));
+        let (text, own) = (text(&output), own_lines(&output));
+        assert!(!output.status.success(), "{failure}: {text}");
+        assert!(text.contains(line), "{failure}: {text}");
+        assert!(own <= 1, "{own} lines for one failure: {text}");
+        if failure == "hang" {
+            check_report(&text);
+        }
         println!("{failure}: the job ended and named the rank");
     }
     if wanted("lend") {
         kill_a_lender();
         println!("lend: the job ended, and its cores are free");
+    }
+    if wanted("survive") {
+        survive();
     }
     ExitCode::SUCCESS
 }
@@ -76,7 +97,7 @@ fn kill_a_lender() {
         let rows = table.read().into_iter().filter(|row| row.program != own.program());
         rows.collect::<Vec<_>>()
     };
-    let job = ranks_of(4, "lend", &place).spawn().expect("mpirun starts");
+    let job = ranks_of(&[], 4, "lend", &place).spawn().expect("mpirun starts");
     let lender = loop {
         let told = std::fs::read_to_string(place.with_file_name(LENDER));
         let is_lender =
@@ -95,6 +116,37 @@ fn kill_a_lender() {
     }
 }
 
+/// The number of lines with which the job ends.
+fn own_lines(output: &Output) -> usize {
+    text(output).lines().filter(|line| line.ends_with("the job ends")).count()
+}
+
+fn check_report(text: &str) {
+    for rank in 0..4 {
+        let line = format!("sinew-dist:   rank {rank} waits in `bag`, its call 1");
+        assert!(text.contains(&line), "{text}");
+    }
+}
+
+/// With Open MPI's recovery.
+fn survive() {
+    let version = Command::new("mpirun").arg("--version").output().expect("mpirun starts");
+    if !text(&version).contains("Open MPI") {
+        return println!("skipped: this MPI ends all ranks when one dies");
+    }
+    for failure in ["survive kill", "survive stop"] {
+        let output = start_with(&["--enable-recovery"], 4, failure);
+        assert!(output.status.success(), "{failure}: {}", text(&output));
+        let line = "4 trees have 8192 units; lost [1]";
+        assert!(text(&output).contains(line), "{failure}: {}", text(&output));
+        println!("{failure}: the others have the whole result");
+    }
+    let output = start_with(&["--enable-recovery"], 4, "kill");
+    assert!(!output.status.success(), "kill with recovery: {}", text(&output));
+    assert_eq!(own_lines(&output), 1, "{}", text(&output));
+    println!("kill with recovery: the job ended and named the rank");
+}
+
 fn text(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("{out}{err}")
@@ -102,15 +154,29 @@ fn text(output: &Output) -> String {
 
 /// Runs this program as `size` ranks, also where there are fewer cores, and as any user.
 fn start(size: u32, failure: &str) -> Output {
+    start_with(&[], size, failure)
+}
+
+fn start_alone(failure: &str) -> Output {
+    let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
+    command.env("SINEW_DIST_TEST_RANK", "1").env(FAILURE, failure).env(PATIENCE, "300");
+    command.output().expect("this program starts")
+}
+
+fn start_with(options: &[&str], size: u32, failure: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
-    ranks_of(size, failure, &folder.path().join("table")).output().expect("mpirun starts")
+    let table = folder.path().join("table");
+    ranks_of(options, size, failure, &table).output().expect("mpirun starts")
 }
 
 /// They share the table in this folder.
-fn ranks_of(size: u32, failure: &str, table: &Path) -> Command {
+fn ranks_of(options: &[&str], size: u32, failure: &str, table: &Path) -> Command {
     let program = std::env::current_exe().expect("this program has a path");
     let mut command = Command::new("mpirun");
-    command.arg("-n").arg(size.to_string()).arg(program);
+    if failure == "hang" {
+        command.env(PATIENCE, "300");
+    }
+    command.args(options).arg("-n").arg(size.to_string()).arg(program);
     command.env("SINEW_DIST_TEST_RANK", "1").env(FAILURE, failure);
     for (name, value) in [
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
@@ -125,13 +191,26 @@ fn ranks_of(size: u32, failure: &str, table: &Path) -> Command {
 }
 
 fn be_a_rank() {
+    let failure = std::env::var(FAILURE).unwrap_or_default();
+    match failure.as_str() {
+        "hang over threads" => return hang_over_threads(),
+        #[cfg(feature = "mpi")]
+        "hang" => {
+            let link = sinew_dist::mpi::Mpi::start().expect("mpirun has started this rank");
+            return hang(&World::over(Box::new(Losing::new(link))));
+        }
+        _ => {}
+    }
     let world = sinew_dist::init().expect("mpirun has started this rank");
-    match std::env::var(FAILURE) {
-        Ok(failure) if !failure.is_empty() => fail(&world, &failure),
-        _ => {
+    match failure.as_str() {
+        "" => {
             checks::CHECKS.iter().for_each(|(_, check)| check(&world));
             ["T1", "T3"].iter().for_each(|name| search(&world, name));
         }
+        "refuse" => drop(trees(&world, "")),
+        "survive kill" => report(&world, trees(&world, "-KILL")),
+        "survive stop" => report(&world, trees(&world, "-STOP")),
+        _ => fail(&world, &failure),
     }
 }
 
@@ -179,6 +258,100 @@ fn lend(world: &World) {
     while world.rank() != 1 {
         world.pool().run(|w| w.join(|_| (), |_| ()));
     }
+}
+
+/// The number of units of a tree that begins at each rank. Rank 1 gets a signal at its tenth unit.
+fn trees(world: &World, name: &str) -> u64 {
+    let (own, units) = (world.rank(), AtomicU64::new(0));
+    let bag = world.bag([12_u32]).survive_losses();
+    bag.run(
+        |height, out, count: &mut u64| {
+            if own == 1 && units.fetch_add(1, Relaxed) == 9 {
+                signal(name, std::process::id());
+            }
+            *count += 1;
+            out.extend(1..height);
+        },
+        |a, b| a + b,
+    )
+}
+
+fn report(world: &World, units: u64) {
+    assert_eq!(world.all_reduce(1, |a, b| a + b), 3);
+    if world.rank() == 0 {
+        println!("4 trees have {units} units; lost {:?}", world.lost());
+    }
+}
+
+/// A network that loses the first wave of a bag, so that no rank learns that all are done. The job
+/// ends once that was reported.
+struct Losing<L> {
+    link: L,
+    lost: bool,
+    reported: bool,
+}
+
+impl<L> Losing<L> {
+    fn new(link: L) -> Self {
+        Self { link, lost: false, reported: false }
+    }
+}
+
+impl<L: Link> Link for Losing<L> {
+    fn rank(&self) -> u32 {
+        self.link.rank()
+    }
+
+    fn size(&self) -> u32 {
+        self.link.size()
+    }
+
+    fn send(&mut self, to: u32, tag: Tag, bytes: Vec<u8>) {
+        // One byte is a whole wave.
+        if bytes == [5] && !self.lost {
+            self.lost = true;
+        } else {
+            self.link.send(to, tag, bytes);
+        }
+    }
+
+    fn poll(&mut self) -> Option<Message> {
+        self.link.poll()
+    }
+
+    fn wait(&mut self, most: Duration) {
+        if self.reported {
+            self.abort("a hang was planted");
+        }
+        self.link.wait(most);
+    }
+
+    fn abort(&mut self, why: &str) -> ! {
+        self.link.abort(why)
+    }
+
+    fn note(&mut self, state: State) {
+        self.link.note(state);
+    }
+
+    fn states(&mut self, within: Duration) -> Vec<Option<String>> {
+        let states = self.link.states(within);
+        self.reported |= !states.is_empty();
+        states
+    }
+}
+
+fn hang(world: &World) {
+    world.barrier();
+    world.bag([1_u32]).run(|_, _, _: &mut ()| (), |(), ()| ());
+}
+
+fn hang_over_threads() {
+    std::thread::scope(|scope| {
+        for link in threads::links(4, &threads::Faults::default()) {
+            scope.spawn(|| hang(&World::over(Box::new(Losing::new(link)))));
+        }
+    });
 }
 
 /// Sends a signal to a process.

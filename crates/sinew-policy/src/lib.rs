@@ -20,6 +20,7 @@
 //! | [`Wait`], [`StackKind`], [`LastLoop`], [`schedule`] | nothing; they name choices |
 //! | `cuts`, `balance` | how grids and arrays are divided among ranks; with the feature `lifelines` |
 //! | `lifelines` | how ranks, which share no memory, steal from each other and find the end; with the feature `lifelines` |
+//! | `leases` | which units run again when a rank is lost; with the feature `lifelines` |
 //! | `worklist` | how a transactional worklist distributes, steals, pairs and swaps its units; with the feature `worklist` |
 //! | `tune` | the settings of a worklist, from counts of its run; with the feature `worklist` |
 //! | `graph` | nothing; the format of recorded runs; with the feature `graph` |
@@ -36,6 +37,8 @@ pub mod cuts;
 pub mod graph;
 pub mod idle;
 mod last_loop;
+#[cfg(feature = "lifelines")]
+pub mod leases;
 #[cfg(feature = "lifelines")]
 pub mod lifelines;
 pub mod named;

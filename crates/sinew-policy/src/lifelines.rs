@@ -22,6 +22,8 @@
 //!   passive: without units, without a question that is not answered.
 //! - G5: the end is reported only after two waves in a row with equal sums, as many messages sent
 //!   as received.
+//! - G6: lost ranks are left out: lifelines are those of the ranks that are there, renumbered from
+//!   0, so G1 holds for them.
 //!
 //! # Cost
 //!
@@ -32,6 +34,67 @@ use std::collections::VecDeque;
 
 /// The number of a rank, from 0.
 pub type Rank = u32;
+
+/// The ranks of a job, of which some are lost. Those that are there have places from 0 on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Members {
+    size: u32,
+    /// In ascending order.
+    lost: Vec<Rank>,
+}
+
+impl Members {
+    /// All of `size` ranks.
+    pub fn all(size: u32) -> Self {
+        Self { size, lost: Vec::new() }
+    }
+
+    /// `rank` is lost. Whether it was there.
+    pub fn lose(&mut self, rank: Rank) -> bool {
+        let at = self.lost.binary_search(&rank).err().filter(|_| rank < self.size);
+        at.inspect(|at| self.lost.insert(*at, rank)).is_some()
+    }
+
+    /// The lost ranks, in ascending order.
+    pub fn lost(&self) -> &[Rank] {
+        &self.lost
+    }
+
+    /// Whether `rank` is there.
+    pub fn has(&self, rank: Rank) -> bool {
+        rank < self.size && self.lost.binary_search(&rank).is_err()
+    }
+
+    /// The number of ranks that are there.
+    pub fn count(&self) -> u32 {
+        self.size - self.lost.len() as u32
+    }
+
+    /// All ranks that are there, in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = Rank> {
+        (0..self.size).filter(|rank| self.has(*rank))
+    }
+
+    /// The place of `rank`: how many of those before it are there.
+    pub fn place(&self, rank: Rank) -> u32 {
+        rank - self.lost.partition_point(|lost| *lost < rank) as u32
+    }
+
+    /// The rank at `place`, which is below [`count`](Self::count).
+    pub fn at(&self, place: u32) -> Rank {
+        self.lost.iter().fold(place, |rank, lost| rank + u32::from(*lost <= rank))
+    }
+
+    /// The rank above `rank` in the tree of those that are there.
+    pub fn parent(&self, rank: Rank) -> Option<Rank> {
+        parent(self.place(rank)).map(|place| self.at(place))
+    }
+
+    /// The ranks below `rank` in the tree of those that are there.
+    pub fn children(&self, rank: Rank) -> impl Iterator<Item = Rank> {
+        children(self.place(rank), self.count()).map(|place| self.at(place))
+    }
+}
 
 /// How many questions an idle rank asks, and whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +130,8 @@ pub enum Next {
 #[derive(Debug, Clone)]
 pub struct Lifelines {
     rank: Rank,
-    size: u32,
-    tries: u32,
+    members: Members,
+    settings: Settings,
     tried: u32,
     lifelines: Vec<Rank>,
     /// For each lifeline, whether it remembers this rank.
@@ -89,9 +152,29 @@ impl Lifelines {
         assert!(rank < size, "rank {rank} is not one of {size}");
         let lifelines = lifelines(rank, size, settings.base);
         let remembered = vec![false; lifelines.len()];
-        let tries = if size > 1 { settings.tries } else { 0 };
-        let waiting = VecDeque::new();
-        Self { rank, size, tries, tried: 0, lifelines, remembered, asked: None, waiting }
+        let (members, waiting) = (Members::all(size), VecDeque::new());
+        Self { rank, members, settings, tried: 0, lifelines, remembered, asked: None, waiting }
+    }
+
+    /// Another rank is lost: it is not asked any more, has refused what it was asked, and waits for
+    /// nothing (G6).
+    pub fn lost(&mut self, rank: Rank) {
+        if !self.members.lose(rank) {
+            return;
+        }
+        self.waiting.retain(|thief| *thief != rank);
+        if self.asked.is_some_and(|asked| asked.victim() == rank) {
+            self.asked = None;
+        }
+        let (place, count) = (self.members.place(self.rank), self.members.count());
+        let places = lifelines(place, count, self.settings.base).into_iter();
+        let now: Vec<Rank> = places.map(|place| self.members.at(place)).collect();
+        let remembers = |rank| {
+            let at = self.lifelines.iter().position(|before| before == rank);
+            at.is_some_and(|at| self.remembered[at])
+        };
+        self.remembered = now.iter().map(remembers).collect();
+        self.lifelines = now;
     }
 
     /// The ranks that this one asks last.
@@ -110,11 +193,13 @@ impl Lifelines {
         if self.asked.is_some() {
             return Next::Wait;
         }
-        if self.tried < self.tries {
+        let others = self.members.count() - 1;
+        if self.tried < self.settings.tries && others > 0 {
             self.tried += 1;
-            let other = (random % u64::from(self.size - 1)) as u32;
-            let victim = other + u32::from(other >= self.rank);
-            self.asked = Some(Question::Random);
+            let other = (random % u64::from(others)) as u32;
+            let place = other + u32::from(other >= self.members.place(self.rank));
+            let victim = self.members.at(place);
+            self.asked = Some(Question::Random(victim));
             return Next::Ask(victim);
         }
         let Some(at) = self.remembered.iter().position(|remembered| !remembered) else {
@@ -169,13 +254,21 @@ impl Lifelines {
 /// A question that is not answered.
 #[derive(Debug, Clone, Copy)]
 enum Question {
-    Random,
+    Random(Rank),
     Lifeline(Rank),
+}
+
+impl Question {
+    fn victim(self) -> Rank {
+        match self {
+            Self::Random(rank) | Self::Lifeline(rank) => rank,
+        }
+    }
 }
 
 fn lifeline(question: Question) -> Option<Rank> {
     match question {
-        Question::Random => None,
+        Question::Random(_) => None,
         Question::Lifeline(rank) => Some(rank),
     }
 }
@@ -392,6 +485,42 @@ mod tests {
         assert_eq!(rank.hungry(0), Next::AskLifeline(2));
         rank.refused();
         assert_eq!(rank.hungry(0), Next::Quiet);
+    }
+
+    /// Catches: a question to a lost rank, which is never answered; a push to one.
+    #[test]
+    fn a_lost_rank_is_neither_asked_nor_waited_for_nor_fed() {
+        let mut rank = Lifelines::new(0, 4, Settings { tries: 3, base: 2 });
+        assert_eq!(rank.requested(1, true, 0), 0);
+        assert_eq!(rank.hungry(0), Next::Ask(1));
+        rank.lost(1);
+        assert_eq!(rank.push(8), None);
+        assert_eq!([rank.hungry(0), rank.hungry(1)], [Next::Ask(2), Next::Wait]);
+        rank.refused();
+        assert_eq!(rank.hungry(1), Next::Ask(3));
+        rank.refused();
+        assert_eq!(rank.hungry(0), Next::AskLifeline(2));
+        rank.refused();
+        rank.lost(2);
+        assert_eq!(rank.hungry(0), Next::AskLifeline(3), "the only one that is left");
+        rank.lost(3);
+        assert_eq!(rank.hungry(0), Next::Quiet);
+    }
+
+    #[test]
+    fn members_without_the_lost_ones_have_a_tree() {
+        let mut members = Members::all(9);
+        for lost in [5, 2, 7] {
+            assert!(members.lose(lost));
+            assert!(!members.lose(lost));
+        }
+        assert_eq!(members.iter().collect::<Vec<_>>(), [0, 1, 3, 4, 6, 8]);
+        for (place, rank) in members.iter().enumerate() {
+            assert_eq!((members.place(rank), members.at(place as u32)), (place as u32, rank));
+            let above = members.parent(rank);
+            assert!(above.is_none_or(|above| members.children(above).any(|below| below == rank)));
+            assert_eq!(above.is_none(), rank == 0);
+        }
     }
 
     #[test]

@@ -195,6 +195,12 @@ pub enum Bug {
     OneWave,
     /// Ranks: a push along a lifeline is counted, but not sent.
     LostPush,
+    /// Ranks: the units that a lost rank had do not run again.
+    ForgottenLease,
+    /// Ranks: units whose result is merged run again when the rank that ran them is lost.
+    MergedTwice,
+    /// Ranks: the end of a bag waits for a lost rank.
+    CountedLoss,
 }
 
 #[cfg(any(loom, shuttle))]

@@ -62,9 +62,9 @@ impl<'b, F, M, A: Default + Send> Batches<'b, F, M, A> {
         run
     }
 
-    /// The accumulator of all batches.
-    pub(super) fn finish(self) -> A {
-        self.sum
+    /// The accumulator of all batches since the last time.
+    pub(super) fn take(&mut self) -> A {
+        std::mem::take(&mut self.sum)
     }
 }
 

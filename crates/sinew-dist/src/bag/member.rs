@@ -216,7 +216,7 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
 
 /// Takes `share` of the units, at most half: every other one from the front, so that large and
 /// small ones, old and young ones, are divided.
-fn every_other<U>(units: &mut Vec<U>, share: usize) -> Vec<U> {
+pub(super) fn every_other<U>(units: &mut Vec<U>, share: usize) -> Vec<U> {
     let (mut given, mut kept) = (Vec::with_capacity(share), Vec::with_capacity(units.len()));
     for (at, unit) in units.drain(..).enumerate() {
         let list = if at % 2 == 0 && given.len() < share { &mut given } else { &mut kept };

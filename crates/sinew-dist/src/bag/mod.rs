@@ -10,6 +10,7 @@
 //! | `message` | messages between ranks |
 //! | `member` | one rank's part: batches, questions, gifts, waves |
 //! | `progress` | how many units all ranks have run so far |
+//! | `survivor` | the same for a bag that survives the loss of ranks, with leases for waves |
 
 mod batch;
 mod member;
@@ -17,6 +18,7 @@ mod message;
 mod progress;
 #[cfg(all(test, shuttle))]
 mod shuttle;
+mod survivor;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -32,6 +34,7 @@ use crate::wire::{Plain, Serde, Way};
 use batch::Batches;
 use member::Member;
 use progress::{Progress, See};
+use survivor::Survivor;
 
 /// Units that running one adds.
 #[derive(Debug)]
@@ -51,7 +54,7 @@ impl<U> Extend<U> for Out<'_, U> {
 }
 
 /// The work of a rank for a bag. The sums over all ranks of `given` and `taken`, and of `sent` and
-/// `received`, are equal.
+/// `received`, are equal, unless a rank was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BagCounts {
     /// Units run.
@@ -76,6 +79,10 @@ pub struct BagCounts {
     pub units_taken: u64,
     /// Waves that looked for the end.
     pub waves: u64,
+    /// Results that this rank reported to a giver, in a bag that survives losses.
+    pub reported: u64,
+    /// Ranks that were lost in the meantime.
+    pub lost: u64,
     /// All messages sent for the bag.
     pub sent: u64,
     /// All messages received for the bag.
@@ -130,6 +137,7 @@ pub struct Bag<'w, U, W = Serde> {
     units: Vec<U>,
     settings: Settings,
     progress: Option<(Duration, See<'w>)>,
+    survives: bool,
     way: PhantomData<W>,
 }
 
@@ -142,7 +150,8 @@ impl<U, W> fmt::Debug for Bag<'_, U, W> {
 
 impl<'w, U, W> Bag<'w, U, W> {
     fn new(world: &'w World, units: Vec<U>) -> Self {
-        Self { world, units, settings: Settings::default(), progress: None, way: PhantomData }
+        let settings = Settings::default();
+        Self { world, units, settings, progress: None, survives: false, way: PhantomData }
     }
 }
 
@@ -159,9 +168,27 @@ impl<'w, U: Send, W: Way<U>> Bag<'w, U, W> {
     /// # Cost
     ///
     /// At most one message a rank in that time; none from ranks without news. Numbers go up a tree,
-    /// so they are late by `every` a level.
+    /// so they are late by `every` a level; in a bag that survives losses they go to rank 0.
     pub fn progress(mut self, every: Duration, see: impl FnMut(u64) + 'w) -> Self {
         self.progress = Some((every, Box::new(see)));
+        self
+    }
+
+    /// The bag survives the loss of any ranks but rank 0: others run again the units that a lost
+    /// rank had. Units may run more than once; the result counts each of them once. All ranks must
+    /// ask for it.
+    ///
+    /// The job goes on without the lost ranks ([`World::lost`]). A panic still ends it.
+    ///
+    /// Ranks as threads can do that, and Open MPI 4.1 if `mpirun` was started with
+    /// `--enable-recovery`. Otherwise the job ends with a line that says so.
+    ///
+    /// # Cost
+    ///
+    /// Each rank keeps a copy of what it gives away until it gets the result, one message for each
+    /// gift. At the end each rank sends a message to each other one.
+    pub fn survive_losses(mut self) -> Self {
+        self.survives = true;
         self
     }
 
@@ -196,9 +223,19 @@ impl<'w, U: Send, W: Way<U>> Bag<'w, U, W> {
         let world = self.world;
         let mut batches = Batches::new(world.pool(), &unit, &merge);
         let progress = self.progress.map(|(every, see)| Progress::new(every, see));
+        if self.survives {
+            let survivor = Survivor::<U, W, A, M>::new(world, self.units, self.settings, &merge)
+                .with_progress(progress);
+            let (sum, counts) = survivor.run(|units, sum| {
+                let run = batches.run(units);
+                *sum = merge(std::mem::take(sum), batches.take());
+                run
+            });
+            return (sum, world.all_gather(&counts));
+        }
         let member = Member::<U, W>::new(world, self.units, self.settings).with_progress(progress);
         let counts = member.run(|units| batches.run(units));
-        let sum = world.all_reduce(batches.finish(), merge);
+        let sum = world.all_reduce(batches.take(), merge);
         (sum, world.all_gather(&counts))
     }
 }

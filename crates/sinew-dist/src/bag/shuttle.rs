@@ -2,17 +2,22 @@
 //! The members run their units themselves, without pools, which have models of their own.
 //!
 //! A push that is lost keeps waves coming without end; a wave too few ends the bag while a unit
-//! exists. `cargo xtask shuttle`; a schedule that fails is printed with its seed.
+//! exists. Ranks of a bag that survives losses are lost at any of their uses of the network; then
+//! the result is still that of a serial run. `cargo xtask shuttle`; a schedule that fails is printed with its seed.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ::shuttle::rand::Rng as _;
 use ::shuttle::thread;
 use sinew_policy::lifelines::Settings;
 use sinew_sync::explore::explore;
 use sinew_sync::plant::{Bug, plant};
 
 use super::member::Member;
+use super::survivor::Survivor;
 use crate::World;
-use crate::threads::links;
-use crate::wire::Plain;
+use crate::threads::{Faults, Loss, Threads, links};
+use crate::wire::{Plain, Way as _};
 
 const RANKS: u32 = 3;
 
@@ -24,7 +29,7 @@ fn run_one(unit: u32, units: &mut Vec<u32>) -> u64 {
 
 /// Runs a bag whose units begin at the last rank. All units run, on whichever rank.
 fn bag() {
-    let ranks = links(RANKS, None).into_iter().map(|link| {
+    let ranks = links(RANKS, &Faults::default()).into_iter().map(|link| {
         thread::spawn(move || {
             let world = World::over(Box::new(link));
             let units = if world.rank() == RANKS - 1 { vec![5] } else { vec![] };
@@ -45,6 +50,79 @@ fn bag() {
     let ranks: Vec<_> = ranks.collect();
     for rank in ranks {
         assert_eq!(rank.join().unwrap(), 16);
+    }
+}
+
+/// Runs a bag of which rank 1 or 2, or both, are lost at any time. Units begin at the last rank.
+fn bag_with_losses() {
+    let mut random = ::shuttle::rand::thread_rng();
+    let mut loss = || {
+        let (rank, at) = (random.gen_range(1..RANKS), random.gen_range(0..60));
+        Loss { rank, at, in_bag: true }
+    };
+    let losses = vec![loss(), loss()];
+    let ranks = links(RANKS, &Faults { losses, ..Faults::default() })
+        .into_iter()
+        .map(|link| thread::spawn(move || catch_unwind(AssertUnwindSafe(|| survive(link))).ok()));
+    let ranks: Vec<_> = ranks.collect();
+    for (rank, result) in ranks.into_iter().enumerate() {
+        match result.join().unwrap() {
+            Some(sum) => assert_eq!(sum, 8),
+            // Lost, or it needs one that was lost at the very end (S2).
+            None => assert!(rank > 0, "rank 0 is never lost"),
+        }
+    }
+}
+
+/// The result of the bag.
+fn survive(link: Threads) -> u64 {
+    let world = World::over(Box::new(link));
+    let units = if world.rank() == RANKS - 1 { vec![4] } else { vec![] };
+    let settings = Settings { tries: 0, base: 4 };
+    let add = |a: u64, b: u64| a + b;
+    // A loss within `new` ends the job, so the model knows the units of all.
+    let roots = [vec![], vec![], vec![4]].map(|units: Vec<u32>| Plain::pack(&units)).to_vec();
+    let survivor = Survivor::<u32, Plain, u64, _>::begin(&world, units, roots, settings, &add);
+    let batch = |units: &mut Vec<u32>, sum: &mut u64| {
+        let unit = units.pop().expect("a batch has units");
+        thread::yield_now();
+        *sum += run_one(unit, units);
+        1
+    };
+    let (sum, _) = survivor.run(batch);
+    // A loss from here on ends the job.
+    std::mem::forget(world);
+    sum
+}
+
+#[test]
+fn shuttle_a_bag_that_survives_losses_counts_every_unit_once() {
+    plant(&[]);
+    explore(bag_with_losses, 3);
+}
+
+#[test]
+#[should_panic(expected = "")]
+fn shuttle_finds_a_forgotten_lease() {
+    hunt_losses(Bug::ForgottenLease);
+}
+
+#[test]
+#[should_panic(expected = "")]
+fn shuttle_finds_a_result_that_counts_twice() {
+    hunt_losses(Bug::MergedTwice);
+}
+
+#[test]
+#[should_panic(expected = "")]
+fn shuttle_finds_an_end_that_waits_for_a_lost_rank() {
+    hunt_losses(Bug::CountedLoss);
+}
+
+fn hunt_losses(bug: Bug) {
+    plant(&[bug]);
+    for _ in 0..20 {
+        explore(bag_with_losses, 3);
     }
 }
 
