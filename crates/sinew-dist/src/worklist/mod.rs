@@ -252,7 +252,7 @@ where
         if let Err(error) = &ended
             && !matches!(error, LocalError::Waiting { .. })
         {
-            ran = agree(world, Some(error.to_string())).map(|()| HomeCounts::default());
+            ran = agree(world, Some(&error.to_string())).map(|()| HomeCounts::default());
         }
         // Those that were not sent, since the list was refused.
         list.extend(away.into_iter().flatten());
@@ -272,8 +272,8 @@ where
 }
 
 /// Returns the error of the first rank that has one, on all ranks.
-fn agree(world: &World, error: Option<String>) -> Result<(), WorklistError> {
-    let errors = world.all_gather(&error);
+fn agree(world: &World, error: Option<&str>) -> Result<(), WorklistError> {
+    let errors = world.all_gather(&error.map(str::to_owned));
     let first = (0..).zip(errors).find_map(|(rank, why)| Some((rank, why?)));
     first.map_or(Ok(()), |(rank, why)| Err(WorklistError::Refused { rank, why }))
 }
