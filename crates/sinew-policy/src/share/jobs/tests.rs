@@ -248,7 +248,8 @@ fn of_equal_ranks_the_one_that_has_a_core_more_keeps_it() {
 #[test]
 fn a_core_that_a_job_cannot_use_goes_to_the_next() {
     let jobs = [true, false, false].map(|waits| Job { waits, weight: 1.0 });
+    // The second rank, which rises first, is on the machine that has free cores.
     let ranks =
-        [Rank::new(0, 0, 16), Rank::new(1, 0, 16), Rank::new(0, 1, 16), Rank::new(1, 2, 16)];
+        [Rank::new(1, 0, 16), Rank::new(0, 0, 16), Rank::new(0, 1, 16), Rank::new(1, 2, 16)];
     assert_eq!(decide(&[16, 8], &jobs, &ranks), [4, 4, 12, 4]);
 }
