@@ -23,6 +23,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use crate::distance_table::DistanceTable;
+use crate::sys;
 use crate::warning::Warning;
 use sinew_cpus::CpuSet;
 
@@ -296,13 +297,20 @@ impl Machine {
     }
 }
 
-/// The standard library's count, read once: on a pinned thread it would return 1.
+/// The number of CPUs where nothing describes them, read once: on a pinned thread it would be 1.
+///
+/// On Linux that of the affinity mask. The standard library's count is the same but for the quota,
+/// which [`Limits`](crate::Limits) applies, and its reader of control groups adds 10 KB.
 pub(crate) fn host_parallelism() -> usize {
     static COUNT: OnceLock<usize> = OnceLock::new();
     if let Some(&count) = COUNT.get() {
         return count;
     }
     // Not in `get_or_init`, as in `Machine::host`.
-    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    let count = if cfg!(target_os = "linux") {
+        sys::affinity_of(sys::CALLING_THREAD).map_or(1, |cpus| cpus.len().max(1))
+    } else {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    };
     *COUNT.get_or_init(|| count)
 }

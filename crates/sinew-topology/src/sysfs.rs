@@ -6,7 +6,7 @@
 //!
 //! | fault | instead |
 //! |---|---|
-//! | the list of CPUs | the `cpuN` folders; without those, the standard library's number of CPUs |
+//! | the list of CPUs | the `cpuN` folders; without those, as many as the affinity mask has |
 //! | a package or core of any CPU, or a core in two packages | a flat tree of all CPUs |
 //! | a level of caches, or one that only part of a core has | the tree without that level (no warning if the files do not exist) |
 //! | the nodes, or a core in two of them | no nodes (no warning if the files do not exist) |
