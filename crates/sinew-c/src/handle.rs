@@ -12,7 +12,7 @@
 //!   the header forbids to remove it meanwhile.
 //! - T3: only the thread that has inserted a value writes the number of its entries. It counts
 //!   itself, executes a light fence, and looks whether the slot is still `ALIVE`; a remover moves
-//!   the slot to `HELD`, executes the heavy fence, and looks at the number. One sees the other.
+//!   the slot to `LEAVING`, executes the heavy fence, and looks at the number. One sees the other.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
@@ -40,6 +40,8 @@ pub(crate) enum Kind {
 const FREE: u64 = 0;
 const HELD: u64 = 1;
 const ALIVE: u64 = 2;
+/// A remover looks whether the value is in use: those inside go on, those that come wait.
+const LEAVING: u64 = ALIVE | HELD;
 const PHASE: u64 = 3;
 const USER: u64 = 4;
 const USERS: u64 = (1 << 32) - USER;
@@ -119,7 +121,7 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
         let slot = self.slots.get(at).ok_or(Status::Handle)?;
         // Acquire: pairs with the store in `insert`.
         let state = slot.state.load(Ordering::Acquire);
-        let is_this = state & PHASE == ALIVE && self.handle(at, state) == handle;
+        let is_this = state & ALIVE != 0 && self.handle(at, state) == handle;
         if is_this { Ok((slot, state)) } else { Err(Status::Handle) }
     }
 
@@ -132,31 +134,41 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
     pub(crate) fn get(&'static self, handle: Handle) -> Outcome<Use<T>> {
         loop {
             let (slot, state) = self.find(handle)?;
-            if slot.moves(state, state + USER) {
+            if state & PHASE == LEAVING {
+                std::thread::yield_now();
+            } else if slot.moves(state, state + USER) {
                 return Ok(Use { slot });
             }
         }
     }
 
     /// Keeps the value while the result exists, as [`get`](Self::get) does. For the thread that has
-    /// inserted it without a locked instruction.
+    /// inserted it without a locked instruction. For pools: to remove a value then takes a heavy
+    /// fence.
     ///
     /// # Errors
     ///
     /// [`Status::Handle`] if there is none.
     #[inline]
     pub(crate) fn enter(&'static self, handle: Handle) -> Outcome<Entered<T>> {
+        debug_assert_eq!(self.kind, Kind::Pool);
         let (slot, _) = self.find(handle)?;
         // Relaxed: of this thread, or of a value that this handle does not name.
         let is_mine = || slot.inserter.load(Ordering::Relaxed) == this_thread();
         if !fence::is_asymmetric() || !is_mine() {
             return Ok(Entered::Counted(self.get(handle)?));
         }
-        let entries = slot.entries.load(Ordering::Relaxed);
-        slot.entries.store(entries + 1, Ordering::Relaxed);
-        fence::light();
-        let entered = Entered::Own(Own { entries: &slot.entries, here: PhantomData });
-        self.find(handle).map(|_| entered)
+        loop {
+            let entries = slot.entries.load(Ordering::Relaxed);
+            slot.entries.store(entries + 1, Ordering::Relaxed);
+            fence::light();
+            let entered = Entered::Own(Own { entries: &slot.entries, here: PhantomData });
+            match self.find(handle)? {
+                (_, state) if state & PHASE == ALIVE => return Ok(entered),
+                _ => drop(entered),
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// The value, without a count: the caller knows that it is not removed meanwhile.
@@ -180,6 +192,10 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
     pub(crate) fn remove(&self, handle: Handle) -> Outcome<T> {
         loop {
             let (slot, state) = self.find(handle)?;
+            if state & PHASE == LEAVING {
+                std::thread::yield_now();
+                continue;
+            }
             // SAFETY: T2.
             let made_by = unsafe { (*slot.entry.get()).assume_init_ref().process };
             let is_here = made_by == std::process::id();
@@ -189,12 +205,15 @@ impl<T: Send + Sync, const N: usize> Table<T, N> {
                 return Err(Status::Busy);
             }
             let generation = state & !(USERS | PHASE);
-            if slot.moves(state, generation | HELD) {
-                fence::heavy();
+            if slot.moves(state, state & !PHASE | LEAVING) {
+                if self.kind == Kind::Pool {
+                    fence::heavy();
+                }
                 if is_here && is_entered() {
                     slot.state.store(state, Ordering::Release);
                     return Err(Status::Busy);
                 }
+                slot.state.store(generation | HELD, Ordering::Relaxed);
                 // SAFETY: T1.
                 let entry = unsafe { (*slot.entry.get()).assume_init_read() };
                 let next = generation.wrapping_add(GENERATION) | FREE;

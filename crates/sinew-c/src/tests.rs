@@ -145,7 +145,7 @@ fn a_nested_participant_waits_for_no_number() {
 /// Catches: a value that is removed while the thread is inside that has inserted it.
 #[test]
 fn a_value_is_busy_while_its_inserter_is_inside() {
-    static TABLE: Table<usize, 2> = Table::new(Kind::Memory);
+    static TABLE: Table<usize, 2> = Table::new(Kind::Pool);
     sinew_sync::fence::register();
     let handle = TABLE.insert(1).expect("the table is empty");
     let entries = (TABLE.enter(handle), TABLE.enter(handle));
@@ -164,7 +164,7 @@ fn a_value_is_busy_while_its_inserter_is_inside() {
 /// Catches: two threads, one of which enters a value while the other one removes it.
 #[test]
 fn a_value_is_either_entered_or_removed() {
-    static TABLE: Table<Box<usize>, 2> = Table::new(Kind::Memory);
+    static TABLE: Table<Box<usize>, 2> = Table::new(Kind::Pool);
     sinew_sync::fence::register();
     for round in 0..300 {
         let handle = TABLE.insert(Box::new(round)).expect("there is room");
