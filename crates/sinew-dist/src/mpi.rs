@@ -293,7 +293,10 @@ impl Server {
     }
 
     fn abort(&self, rank: i32, why: &str) -> ! {
-        eprintln!("sinew-dist: rank {rank} of {}: {why}; the job ends", self.world.size());
+        // One write: MPICH's launcher may lose what comes after the first one.
+        let size = self.world.size();
+        let line = format!("sinew-dist: rank {rank} of {size}: {why}; the job ends\n");
+        eprint!("{line}");
         self.world.abort(1)
     }
 }
