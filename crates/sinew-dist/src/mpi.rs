@@ -54,6 +54,9 @@ const LONGEST_GAP: Duration = Duration::from_millis(1);
 /// A process that cannot end the job through MPI ends itself after this time.
 const LAST_RESORT: Duration = Duration::from_millis(400);
 
+/// The time for a launcher to read the line that ends the job.
+const LINE: Duration = Duration::from_millis(100);
+
 /// The message of the last panic in this process.
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 
@@ -293,10 +296,11 @@ impl Server {
     }
 
     fn abort(&self, rank: i32, why: &str) -> ! {
-        // One write: MPICH's launcher may lose what comes after the first one.
+        // MPICH's launcher loses what it has not read when the job ends.
         let size = self.world.size();
         let line = format!("sinew-dist: rank {rank} of {size}: {why}; the job ends\n");
         eprint!("{line}");
+        std::thread::sleep(LINE);
         self.world.abort(1)
     }
 }
