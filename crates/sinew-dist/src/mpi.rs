@@ -73,6 +73,9 @@ const LONGEST_GAP: Duration = Duration::from_millis(1);
 /// A process that cannot end the job through MPI ends itself after this time.
 const LAST_RESORT: Duration = Duration::from_millis(700);
 
+/// The time for a launcher to read the line that ends the job.
+const LINE: Duration = Duration::from_millis(100);
+
 /// The message of the last panic in this process.
 static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
 
@@ -494,6 +497,8 @@ impl Server {
             self.ending = true;
             // One write, so that no other line is within.
             let _ = std::io::stderr().write_all(line);
+            // MPICH's launcher loses what it has not read when the job ends.
+            std::thread::sleep(LINE);
             if recovers() {
                 self.send_to_all(END, &[]);
             }
