@@ -148,6 +148,7 @@ impl World {
     /// # Panics
     ///
     /// If the system refuses to start even one thread.
+    // Not track_caller: no caller can do anything about it.
     pub fn pool(&self) -> &Pool {
         match self.pool.get() {
             Some(pool) => pool,
