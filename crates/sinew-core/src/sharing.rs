@@ -8,8 +8,8 @@
 //! workers follow at their next task or safe point. A grant may name a schedule, which loops
 //! without a schedule of their own use (`preset`). The row also holds the settings that the program
 //! has made: with a schedule of its own it is granted none, and with processors for its threads
-//! only those. It names the schedule of the last loop. A pool that has been idle for a while, or lends, is
-//! *dormant*: it demands nothing, its share agent sleeps, and the next call from outside wakes it.
+//! only those. It names the schedule of the last loop. A pool that lends, or was idle for a while,
+//! is *dormant*: it demands nothing, its share agent sleeps, and the next call wakes it.
 //!
 //! # Invariants
 //!

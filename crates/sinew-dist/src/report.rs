@@ -1,4 +1,4 @@
-//! What every rank did, in one report.
+//! One report of the work of all ranks.
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@
 //! until its next call into the pool ([`sinew::Pool::lend`]). Messages that need no work, such as
 //! questions for units of a bag, take no cores back.
 //!
-//! [`World::pool_builder`] decides who shares: by default the ranks of a job of which several run
+//! `World::pool_builder` decides who shares: by default the ranks of a job of which several run
 //! on one machine. Without sharing each of them has as many workers as the machine has cores.
 //!
 //! # Invariants
@@ -17,8 +17,6 @@
 use std::time::{Duration, Instant};
 
 use sinew::PoolBuilder;
-
-use crate::World;
 
 /// A rank waits for so long before it lends: a table that is changed twice and a neighbour that
 /// wakes cost about as much.
@@ -69,25 +67,13 @@ impl Since {
     }
 }
 
-impl World {
-    /// The settings of a pool for this rank: those of the environment. If several ranks of the job
-    /// run on this machine, the pool shares it (`PoolBuilder::coordinate`, with the feature
-    /// `coordinate`), unless the environment says `SINEW_COORDINATE=0`.
-    ///
-    /// [`World::pool`] is built from it. Give others to [`World::with_pool`].
-    pub fn pool_builder(&self) -> PoolBuilder {
-        let shared = self.ranks_here() > 1;
-        coordinate(PoolBuilder::default(), shared).set_from_env()
-    }
-}
-
 #[cfg(all(feature = "coordinate", not(shuttle)))]
-fn coordinate(builder: PoolBuilder, shared: bool) -> PoolBuilder {
+pub(crate) fn coordinate(builder: PoolBuilder, shared: bool) -> PoolBuilder {
     builder.coordinate(shared)
 }
 
 #[cfg(not(all(feature = "coordinate", not(shuttle))))]
-fn coordinate(builder: PoolBuilder, _shared: bool) -> PoolBuilder {
+pub(crate) fn coordinate(builder: PoolBuilder, _shared: bool) -> PoolBuilder {
     builder
 }
 

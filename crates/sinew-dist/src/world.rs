@@ -23,12 +23,12 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sinew::Pool;
+use sinew::{Pool, PoolBuilder};
 use sinew_policy::lifelines::Members;
 
 use crate::link::{LOST, Link, Message, OWN_TAGS, Rank, State, Tag};
 pub(crate) use crate::share::Since;
-use crate::share::{Waits, lend};
+use crate::share::{Waits, coordinate, lend};
 use crate::wire;
 
 /// Call numbers in tags wrap here. Messages of one sender and tag keep their order, so a rank may
@@ -156,6 +156,7 @@ impl World {
     /// # Panics
     ///
     /// If the system refuses to start even one thread.
+    // Not track_caller: no caller can do anything about it.
     pub fn pool(&self) -> &Pool {
         match self.pool.get() {
             Some(pool) => pool,
@@ -168,6 +169,16 @@ impl World {
                 built.unwrap_or_else(|error| panic!("a rank has no pool: {error}"))
             }),
         }
+    }
+
+    /// The settings of a pool for this rank: those of the environment. If several ranks of the job
+    /// run on this machine, the pool shares it (`PoolBuilder::coordinate`, with the feature
+    /// `coordinate`), unless the environment says `SINEW_COORDINATE=0`.
+    ///
+    /// [`World::pool`] is built from it. Give others to [`World::with_pool`].
+    pub fn pool_builder(&self) -> PoolBuilder {
+        let shared = self.ranks_here() > 1;
+        coordinate(PoolBuilder::default(), shared).set_from_env()
     }
 
     /// How many ranks of the job run on this machine, as far as it is known; at least 1.

@@ -1,6 +1,6 @@
-//! The checks of `ranks`, two published trees, and failures, over MPI. This program starts itself by
-//! `mpirun` as 1, 2, 3, 4 and 7 ranks. It prints `skipped: no MPI` where there is no `mpirun`, and
-//! in builds without the feature `mpi`. Arguments choose: `ranks` for the checks, or a failure:
+//! The checks of `ranks`, two published trees, and failures, over MPI. This program starts itself
+//! by `mpirun` as 1, 2, 3, 4 and 7 ranks. It prints `skipped: no MPI` where there is no `mpirun`,
+//! and in builds without the feature `mpi`. Arguments choose: `ranks` for the checks, or a failure:
 //!
 //! | failure | what happens |
 //! |---|---|

@@ -70,7 +70,10 @@ fn main() -> ExitCode {
 fn perform(command: Command) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => demo::perform(&args),
-        Command::Run(args) => run::perform(args),
+        Command::Run(args) => match args.ranks {
+            Some(ranks) => ranks::perform(&args, ranks),
+            None => run::perform(args),
+        },
         Command::List(args) => list::perform(&args),
         Command::Oracle(args) => oracle::perform(&args),
         Command::Reproduce(args) => reproduce::perform(&args),

@@ -16,7 +16,6 @@ use crate::measure::{Measurement, Plan, Shares, measure, percent, seconds, waiti
 use crate::pool::{Kept, PoolArgs, SCHEDULING, build_with};
 use crate::profile;
 use crate::progress::Progress;
-use crate::ranks;
 use crate::trace;
 use crate::values::{count, schedule};
 use crate::worklist::{self, WorklistArgs};
@@ -50,8 +49,9 @@ pub(crate) struct RunArgs {
     pub(crate) schedule: Option<Schedule>,
     #[command(flatten)]
     pub(crate) pool: PoolArgs,
-    /// Run it over so many ranks, each with a pool of its own: the processes that mpirun has started,
-    /// or threads of this one, of one worker by default. For uts, nqueens, wordcount and jacobi
+    /// Run it over so many ranks, each with a pool of its own: the processes that mpirun has
+    /// started, or threads of this one, of one worker by default. For uts, nqueens, wordcount and
+    /// jacobi
     #[arg(
         long,
         value_name = "N",
@@ -95,9 +95,6 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn perform(args: RunArgs) -> Result<(), Failure> {
-    if let Some(ranks) = args.ranks {
-        return ranks::perform(&args, ranks);
-    }
     let app = find(&args.name)?;
     refuse_one_file_for_two(&args)?;
     let trace = args.trace.as_deref().map(ResultFile::create).transpose()?;

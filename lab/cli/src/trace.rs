@@ -1,5 +1,5 @@
-//! The timeline of `--trace`: the activities of each worker, as events for Perfetto and Chrome. Each
-//! rank of a job is a process there, with its own number.
+//! The timeline of `--trace`: the activities of each worker, as events for Perfetto and Chrome.
+//! Each rank of a job is a process there, with its own number.
 //!
 //! Source: Google, "Trace Event Format". Times are in microseconds.
 

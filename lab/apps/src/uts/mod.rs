@@ -115,7 +115,7 @@ fn prepare(options: &Options) -> Result<Box<dyn Problem>, Error> {
 
 /// The tree `name`, one of T1, T1L, T3 and T3L in either case, or `small` or `tiny`.
 pub fn by_name(name: &str) -> Option<Search> {
-    [T1, T1L, T3, T3L, SMALL, TINY].into_iter().find(|search| search.name.eq_ignore_ascii_case(name))
+    [T1, T1L, T3, T3L, SMALL, TINY].into_iter().find(|one| one.name.eq_ignore_ascii_case(name))
 }
 
 /// The result of a search.

@@ -8,7 +8,7 @@ use sinew_console::Failure;
 use sinew_dist::World;
 use sinew_dist::bag::BagCounts;
 
-use super::{Program, SHOWN_EVERY};
+use super::program::{Program, SHOWN_EVERY};
 
 const SWEEPS: usize = 100;
 

@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `uts`, `nqueens`, `wordcount`, `jacobi` | an application each |
+//! | `program` | what they have in common |
 //! | `show` | the output: text, or one JSON object with a part for each rank |
 //!
 //! If `mpirun` has started this process, the ranks are its processes, and rank 0 prints. Otherwise
@@ -11,18 +12,17 @@
 
 mod jacobi;
 mod nqueens;
+mod program;
 mod show;
 mod uts;
 mod wordcount;
 
-use std::fmt::Display;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sinew::Pool;
 use sinew_console::{Failure, output, unknown};
-use sinew_dist::bag::BagCounts;
 use sinew_dist::threads::Ranks;
-use sinew_dist::{InitError, RankReport, World};
+use sinew_dist::{InitError, World};
 use sinew_sync::lock::Mutex;
 
 use crate::files::ResultFile;
@@ -30,43 +30,7 @@ use crate::pool::{Kept, build_over};
 use crate::progress::Progress;
 use crate::run::RunArgs;
 use crate::trace;
-
-/// Time between two lines of progress.
-const SHOWN_EVERY: Duration = Duration::from_secs(1);
-
-/// An application over ranks.
-trait Program: Sync {
-    /// What it computes: the same on all ranks.
-    type Answer: PartialEq + Display + Send;
-
-    /// In words, as `--size` takes it.
-    fn size(&self) -> String;
-
-    /// One thread's answer.
-    fn serial(&self) -> Self::Answer;
-
-    /// The answer of all ranks, on all ranks, and what a bag did. Shows progress by `see`.
-    fn over(&self, world: &World, see: &dyn Fn(&str)) -> (Self::Answer, Vec<BagCounts>);
-
-    /// The published answer, if there is one.
-    fn known(&self) -> Option<Self::Answer> {
-        None
-    }
-}
-
-/// What was measured, as rank 0 has it.
-struct Measured {
-    size: String,
-    serial: Duration,
-    parallel: Vec<Duration>,
-    answer: String,
-    right: bool,
-    reports: Vec<RankReport>,
-    /// For each rank; empty without a bag.
-    bags: Vec<BagCounts>,
-    /// The timelines of all ranks.
-    trace: Option<Result<String, Failure>>,
-}
+use program::{Measured, Program};
 
 /// Runs an application over `ranks` ranks.
 pub(crate) fn perform(args: &RunArgs, ranks: usize) -> Result<(), Failure> {
@@ -182,9 +146,4 @@ fn measure<P: Program>(program: &P, world: &World, args: &RunArgs) -> Option<Mea
         bags,
         trace,
     })
-}
-
-/// How many units all ranks have run.
-fn units(units: u64, world: &World) -> String {
-    format!("{units} units on {} ranks", world.size())
 }

@@ -6,7 +6,7 @@ use sinew_console::Failure;
 use sinew_dist::World;
 use sinew_dist::bag::{BagCounts, Out};
 
-use super::{Program, SHOWN_EVERY, units};
+use super::program::{Program, SHOWN_EVERY, units};
 
 struct Queens(u32);
 

@@ -1,4 +1,4 @@
-//! What a run over ranks prints.
+//! The output of a run over ranks.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use sinew_console::{Failure, Table};
 use sinew_dist::RankReport;
 use sinew_dist::bag::BagCounts;
 
-use super::Measured;
+use super::program::Measured;
 use crate::measure::{median, seconds};
 
 impl Measured {
