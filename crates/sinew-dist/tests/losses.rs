@@ -41,8 +41,12 @@ fn without_a_loss_every_unit_runs_once_and_all_messages_arrive() {
     }
 }
 
+/// The results of two bags, the second one for each rank that began it, the lost ranks, and the
+/// number of the others.
+type Two = (u64, u64, Vec<u32>, u32);
+
 /// Two bags, one after the other, and what all survivors know then.
-fn two_bags(ranks: &Ranks, settings: Settings) -> Result<Vec<(u64, u64, Vec<u32>, u32)>, Lost> {
+fn two_bags(ranks: &Ranks, settings: Settings) -> Result<Vec<Two>, Lost> {
     ranks.run(|world| {
         let first = trees(world, settings).0;
         let begun = world.all_reduce(1_u32, |a, b| a + b);

@@ -16,20 +16,6 @@ fn all_skeletons_agree_with_serial_programs_at_any_number_of_ranks() {
     }
 }
 
-/// Catches: a skeleton that waits forever for a lost rank, or returns without its part.
-#[test]
-fn a_lost_rank_ends_every_skeleton_and_is_named() {
-    for (name, check) in checks::CHECKS {
-        for at in [0, 1, 2, 5, 12, 30] {
-            let ended = Ranks::new(3).delays(at).lose(1, at).run(check);
-            // A rank that is lost as it leaves is not needed any more.
-            let why = ended.err().map(|lost| lost.why);
-            let named = why.as_ref().is_none_or(|why| why.contains("rank 1 is lost"));
-            assert!(named && (at > 0 || why.is_some()), "{name}, use {at}: {why:?}");
-        }
-    }
-}
-
 /// Catches: halos with more than the layers that are needed.
 #[test]
 fn a_halo_travels_without_a_byte_more_than_its_elements() {

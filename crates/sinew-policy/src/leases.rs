@@ -96,7 +96,7 @@ impl<U, A: Default, B> Works<U, A, B> {
     }
 
     /// Units and result of the work that runs next.
-    pub fn newest(&mut self) -> Option<(&mut Vec<U>, &mut A)> {
+    pub fn current(&mut self) -> Option<(&mut Vec<U>, &mut A)> {
         let at = self.running()?;
         let work = &mut self.works[at];
         Some((&mut work.units, &mut work.sum))
@@ -220,7 +220,7 @@ mod tests {
 
     /// Runs all units of a rank; a unit's result is its number.
     fn run(works: &mut Sums) {
-        while let Some((units, sum)) = works.newest() {
+        while let Some((units, sum)) = works.current() {
             *sum += units.drain(..).sum::<u32>();
         }
     }

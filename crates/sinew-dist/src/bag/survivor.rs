@@ -198,7 +198,7 @@ where
                 continue;
             }
             self.push();
-            if let Some((units, sum)) = self.works.newest() {
+            if let Some((units, sum)) = self.works.current() {
                 self.counts.run += batch(units, sum) as u64;
                 self.counts.batches += 1;
             }
