@@ -146,7 +146,7 @@ proptest! {
         let ended = sinew_core::run(|w| sweep_part(w, (&now, &mut next), sides, &within, f));
         prop_assert_eq!(ended, Ok(()));
         let index = |[i, j, k]: [usize; 3]| (i * sides[1] + j) * sides[2] + k;
-        for number in 0..now.len() {
+        for (number, &found) in next.iter().enumerate() {
             let rest = number / sides[2];
             let point = [rest / sides[1], rest % sides[1], number % sides[2]];
             let beside = |steps: &[isize; 3]| {
@@ -155,7 +155,7 @@ proptest! {
             };
             let is_within = (0..3).all(|side| within[side].contains(&point[side]));
             let right = if is_within { steps::<3, 1>().iter().map(beside).sum() } else { -1 };
-            prop_assert_eq!(next[number], right, "{:?} of {:?} in {:?}", point, within, sides);
+            prop_assert_eq!(found, right, "{:?} of {:?} in {:?}", point, within, sides);
         }
     }
 }
