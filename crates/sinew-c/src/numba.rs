@@ -7,8 +7,8 @@
 //! reduction by [`sinew_numba_get_thread_id`], and sizes them by the number of threads that holds
 //! at the call. So a participant has a number below that ([`Numbers`]), also where loops are
 //! nested, and it sees the number of threads of its caller. In a region of no more rows than
-//! threads, as numba cuts parallel loops, each row has its own number: a reduction then has the same
-//! bits in each run, whichever threads have come.
+//! threads, as numba cuts parallel loops, each row has its own number: a reduction then has the
+//! same bits in each run, whichever threads have come.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};

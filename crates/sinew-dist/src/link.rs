@@ -25,7 +25,7 @@ pub struct Message {
     pub bytes: Vec<u8>,
 }
 
-/// What a rank does, for reports about a job that waits.
+/// The activity of a rank, for reports about a job that waits.
 #[derive(Debug, Clone, Copy)]
 pub struct State {
     /// The last call that it began.
@@ -94,8 +94,8 @@ pub trait Link {
     /// Keeps what this rank does, for [`states`](Self::states).
     fn note(&mut self, _state: State) {}
 
-    /// What every rank does, by rank; `None` for one that does not say so. Empty if a rank has
-    /// asked for it `within` this time, or if this network cannot ask.
+    /// The activity of every rank, by rank; `None` for one that does not say so. Empty if a rank
+    /// has asked for it `within` this time, or if this network cannot ask.
     fn states(&mut self, _within: Duration) -> Vec<Option<String>> {
         Vec::new()
     }

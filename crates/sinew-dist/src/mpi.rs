@@ -26,8 +26,8 @@
 //! notices ends the silent one, if it is on the same machine, and tells all others. Nothing is sent
 //! to a lost rank any more. A send to it that has begun never completes, so the thread goes on
 //! within that send. `MPI_Finalize` would wait for the lost rank; the thread does not call it then.
-//! With `--enable-recovery`, `MPI_Abort` ends one process and `mpirun` returns 0. So ranks tell each
-//! other of the end, and `mpirun` by a signal.
+//! With `--enable-recovery`, `MPI_Abort` ends one process and `mpirun` returns 0. So ranks tell
+//! each other of the end, and `mpirun` by a signal.
 //!
 //! # Cost
 //!
@@ -95,7 +95,7 @@ enum Order {
     Finish,
 }
 
-/// What the owner and the thread share.
+/// The memory that the owner and the thread share.
 #[derive(Debug, Default)]
 struct Inbox {
     messages: Mutex<VecDeque<Message>>,
@@ -260,7 +260,7 @@ struct Server {
     pulse: Option<Pulse>,
     members: Members,
     survives: bool,
-    /// What other ranks have told.
+    /// The states of other ranks, as told.
     told: Vec<Option<String>>,
     ending: bool,
 }
@@ -379,7 +379,7 @@ impl Server {
         state.map_or_else(|| "has made no call".to_owned(), |state| state.to_string())
     }
 
-    /// What all ranks do.
+    /// The states of all ranks.
     fn ask(&mut self) -> Vec<Option<String>> {
         self.told = vec![None; self.world.size() as usize];
         self.told[self.rank as usize] = Some(self.state());

@@ -43,7 +43,7 @@ pub struct Ranks {
     workers: usize,
 }
 
-/// What goes wrong on the network.
+/// Faults of the network.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
     /// Delays and reorders messages, by this seed.
@@ -229,7 +229,7 @@ struct Delayed {
 struct Network {
     inboxes: Vec<Inbox>,
     ended: Mutex<Option<Lost>>,
-    /// What each rank does, and when a rank has asked for that.
+    /// The state of each rank, and when a rank has asked for all.
     states: Mutex<(Vec<Option<State>>, Option<Instant>)>,
 }
 

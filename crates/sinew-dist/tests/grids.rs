@@ -102,7 +102,7 @@ fn needed<const N: usize, const R: usize>(
     needed.len()
 }
 
-/// What a rank has at the end: all elements, its part, the bytes and the halos that it has sent.
+/// The results of a rank: all elements, its part, the bytes and the halos that it has sent.
 type End<const N: usize> = (Vec<i64>, [Range<usize>; N], u64, HaloCounts);
 
 fn swept<const N: usize, const R: usize>(

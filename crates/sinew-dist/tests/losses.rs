@@ -34,7 +34,7 @@ fn without_a_loss_every_unit_runs_once_and_all_messages_arrive() {
                 assert_eq!(sum(|one| one.sent), sum(|one| one.received));
                 assert_eq!(sum(|one| one.given), sum(|one| one.taken));
                 assert_eq!(sum(|one| one.units_given), sum(|one| one.units_taken));
-                // What ranks have from the start is reported as well, by all but rank 0.
+                // All ranks but rank 0 also report the units with which they began.
                 assert_eq!(sum(|one| one.reported), sum(|one| one.given) + u64::from(size) - 1);
             }
         }

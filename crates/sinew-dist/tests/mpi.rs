@@ -14,7 +14,7 @@
 //! | `survive kill`, `survive stop` | rank 1 is lost in a bag that survives it |
 //!
 //! Catches: ranks that are left waiting for one that is gone, a status of 0, two lines for one
-//! failure, and a result without the units of a lost rank; rows in the table that keep the cores of
+//! failure, and a result without the units of a lost rank. Rows in the table that keep the cores of
 //! a rank that is gone.
 
 mod checks;

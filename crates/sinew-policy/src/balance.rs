@@ -10,8 +10,8 @@
 //! Two kinds of parts are compared: with equal costs if elements differ, and with equal times if
 //! ranks do; also steps of a half and a quarter of the way to them. The best is the one whose
 //! slowest rank needs the least time, on average of both cases. After a move the times show which
-//! case was nearer to the truth; that one counts more from then on. A move that made it worse halves
-//! the next steps.
+//! case was nearer to the truth; that one counts more from then on. A move that made it worse
+//! halves the next steps.
 //!
 //! Source: adaptive weighted factoring (Banicescu, Velusamy and Devaprasad, "On the Scalability of
 //! Dynamic Scheduling Scientific Applications with Adaptive Weighted Factoring", 2003) for weights
@@ -35,7 +35,7 @@ const PAYS: f64 = 0.9;
 /// The parts of the way to equal times that are compared.
 const STEPS: [f64; 3] = [1.0, 0.5, 0.25];
 
-/// What ranks have computed since their parts have moved.
+/// The work of ranks since their parts have moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Balance {
     measured: Vec<Measured>,
@@ -65,11 +65,12 @@ impl Balance {
     }
 
     /// Records that `items` of a rank's elements took `cost`, a time or any other unit that is the
-    /// same on all ranks. What was recorded before, since the last move, counts half.
+    /// same on all ranks. Earlier records since the last move count half.
     ///
     /// # Panics
     ///
     /// If there is no such rank.
+    #[track_caller]
     pub fn learn(&mut self, rank: u32, items: usize, cost: u64) {
         let one = &mut self.measured[rank as usize];
         if items > 0 {
@@ -95,6 +96,7 @@ impl Balance {
     /// # Panics
     ///
     /// If `begins` has not one number a rank and one more.
+    #[track_caller]
     pub fn moved(&mut self, begins: &[usize]) -> Option<Vec<usize>> {
         let ranks = self.measured.len();
         assert!(begins.len() == ranks + 1, "{begins:?} are not the parts of {ranks} ranks");

@@ -28,6 +28,7 @@
 /// # Panics
 ///
 /// If `ranks` is 0.
+#[track_caller]
 pub fn cuts<const N: usize>(ranks: u32, sides: [usize; N]) -> [u32; N] {
     assert!(ranks > 0, "a grid is cut among at least one rank");
     let mut best: Option<(Cost, [u32; N])> = None;

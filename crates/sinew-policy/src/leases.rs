@@ -17,8 +17,8 @@
 //!
 //! - E1: a unit of a work is here, or was run here and is in the work's result, or descends from
 //!   exactly one lease of the work, or from one whose result was merged.
-//! - E2: a lease ends once: by a report, or by the loss of its thief. What comes later for its
-//!   number is not used. So a result is merged once, though units may run more than once.
+//! - E2: a lease ends once: by a report, or by the loss of its thief. Later messages with its
+//!   number are not used. So a result is merged once, though units may run more than once.
 //! - E3: a work whose giver is lost, or has dropped the lease, has no effect on any result.
 //! - E4: the root work is finished only when every unit's result is in its own. No wave is needed,
 //!   and no lost rank is waited for.

@@ -22,7 +22,7 @@ const MODULES: [&str; 8] = [
     "test_parfors",
 ];
 
-/// What numba's tests reported.
+/// The counts that numba's tests reported.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Report {
     tests: usize,

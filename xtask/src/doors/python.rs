@@ -32,7 +32,7 @@ const NUMBAS: [&str; 4] = [
     "test_parallel_backend.TestParallelBackend.test_multiprocessing_fork_concurrent_mix_use",
 ];
 
-/// What runs beside the package's own tests.
+/// Tests beside the package's own.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct PythonOptions {
     /// Run all of numba's tests of parallel functions as well, with Sinew and with its own OpenMP

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use sinew_policy::balance::Balance;
 
-/// What this rank has computed since the last look, and what is known of all ranks.
+/// The work of this rank since the last look, and the known speeds of all ranks.
 #[derive(Debug, Clone)]
 pub(super) struct Pace(Rc<Record>);
 

@@ -3,7 +3,8 @@
 //!
 //! A push that is lost keeps waves coming without end; a wave too few ends the bag while a unit
 //! exists. Ranks of a bag that survives losses are lost at any of their uses of the network; then
-//! the result is still that of a serial run. `cargo xtask shuttle`; a schedule that fails is printed with its seed.
+//! the result is still that of a serial run. `cargo xtask shuttle`; a schedule that fails is
+//! printed with its seed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

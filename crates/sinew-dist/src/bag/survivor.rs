@@ -94,7 +94,7 @@ pub(super) struct Survivor<'w, U, W, A, M> {
     ended: bool,
     /// The result, at rank 0.
     result: Option<Vec<u8>>,
-    /// What rank 0 says at the end.
+    /// The lost ranks and the result, from rank 0 at the end.
     closed: Option<(Vec<Rank>, Vec<u8>)>,
     counts: BagCounts,
     progress: Option<Progress<'w>>,

@@ -1,4 +1,4 @@
-//! What a rank needs of others for a sweep, and where that is put.
+//! The elements that a rank needs of others for a sweep, and their places.
 //!
 //! A rank sweeps a *frame*: its part of the grid with `R` more elements at each end of each
 //! dimension. An element of the frame beyond the part is one of
@@ -282,7 +282,7 @@ fn places(pairs: Places) -> Vec<usize> {
     pairs.into_iter().map(|(_, place)| place).collect()
 }
 
-/// What `to`, which has the frame `sides`, needs of `from`, along each dimension: indices, and
+/// The part of `from` that `to` needs, whose frame is `sides`, along each dimension: indices, and
 /// their places in that frame (H1).
 fn exchanged<T: Copy, const N: usize>(
     cut: &Cut<N>,

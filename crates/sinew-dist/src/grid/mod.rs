@@ -173,8 +173,9 @@ where
     ///
     /// A sweep sends each rank in whose reach it has elements one message with these, for a grid
     /// that is cut along two dimensions to eight ranks; fewer by
-    /// [`star_sweeps`](Self::star_sweeps). Each call copies the part twice and back. A function with
-    /// a name should be `#[inline]`, so that the compiler sees it in the loop, as it sees closures.
+    /// [`star_sweeps`](Self::star_sweeps). Each call copies the part twice and back. A function
+    /// with a name should be `#[inline]`, so that the compiler sees it in the loop, as it sees
+    /// closures.
     pub fn sweeps<const R: usize, F>(&mut self, sweeps: usize, f: F)
     where
         F: Fn(Neighbourhood<'_, T, N, R>) -> T + Sync,

@@ -80,7 +80,7 @@ pub(super) struct Routed<'h, U, V, A, F, G> {
 
 /// The local value of a worker.
 pub(super) struct Own<U, A> {
-    /// What its units have added for other ranks.
+    /// Units that its units have added for other ranks.
     away: Vec<(Rank, U)>,
     /// Memory for what the next unit adds.
     spare: Vec<(Rank, U)>,

@@ -33,7 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What happens when
+//! # Cases
 //!
 //! | when | what happens |
 //! |---|---|
@@ -117,7 +117,7 @@ pub struct HomeCounts {
 pub struct Homed<A = ()> {
     /// The accumulators of all workers of all ranks together.
     pub sum: A,
-    /// What each rank did.
+    /// The work of each rank.
     pub counts: Vec<HomeCounts>,
     /// Whether a rank has cancelled its list.
     pub cancelled: bool,

@@ -25,7 +25,7 @@ use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::LazyLock;
 
-/// What tells one loop of a program from another: runs with the same site are runs of one loop.
+/// The identity of a loop of a program: runs with the same site are runs of one loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Site {

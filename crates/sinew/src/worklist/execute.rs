@@ -1,4 +1,4 @@
-//! What every run of a list does: it checks the settings, begins the tuner, and completes the
+//! The frame of every run of a list: it checks the settings, begins the tuner, and completes the
 //! report.
 
 use sinew_core::Pool;

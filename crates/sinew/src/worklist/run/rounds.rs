@@ -190,7 +190,7 @@ impl<R: Run> RunState<'_, R> {
 }
 
 /// Runs `units` in the rounds that `drive` requests, and those that it adds.
-pub(in crate::worklist) fn run_in_rounds<R: Run>(
+pub(crate) fn run_in_rounds<R: Run>(
     pool: &Pool,
     run: &R,
     units: Vec<R::Unit>,

@@ -59,8 +59,8 @@ struct Sweep {
 }
 
 impl Sweep {
-    /// Runs `sweep` as often as `case` says, and adds up what comes out. A first sweep is not timed:
-    /// each participant touches the pages of its part, which the kernel gives out meanwhile.
+    /// Runs `sweep` as often as `case` says, and adds up what comes out. A first sweep is not
+    /// timed: each participant touches the pages of its part, which the kernel gives out meanwhile.
     fn drive(case: &Case, mut sweep: impl FnMut(Self, &mut [u64])) -> u64 {
         let rows = usize::try_from(case.size).expect("a length that fits into memory");
         let mut data = vec![0_u64; rows * WIDTH];
