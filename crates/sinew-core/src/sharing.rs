@@ -593,6 +593,10 @@ mod tests {
         };
         assert_eq!(look(), 2);
         sharing.lends.store(true, Ordering::Relaxed);
+        // Workers are busy until they have begun to search.
+        while pool.state.busy() > 0 {
+            std::thread::yield_now();
+        }
         assert_eq!(look(), 0);
         sharing.external_thread_came();
         assert_eq!(look(), 2);
