@@ -10,7 +10,7 @@ use sinew_sync::plant::{Bug, plant};
 
 use super::member::{Local, Member};
 use crate::World;
-use crate::threads::links;
+use crate::threads::{Faults, links};
 use crate::wire::Plain;
 
 const RANKS: u32 = 3;
@@ -51,7 +51,7 @@ impl Local<[u32; 2]> for Stack {
 
 /// Runs a list whose first unit is at the last rank. All units run, each on its home.
 fn list() {
-    let ranks = links(RANKS, None).into_iter().map(|link| {
+    let ranks = links(RANKS, &Faults::default()).into_iter().map(|link| {
         thread::spawn(move || {
             let world = World::over(Box::new(link));
             let rank = world.rank();

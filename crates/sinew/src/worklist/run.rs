@@ -16,11 +16,12 @@ use sinew_loops::{Operation, Registration};
 use sinew_policy::tune::Counts;
 use sinew_policy::worklist::{Settings, helpers};
 use sinew_sync::CachePadded;
-use sinew_sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::clock::now_ns;
 use sinew_sync::fence;
 use sinew_sync::lock::Mutex;
 use sinew_sync::plant::{Bug, planted};
+use sinew_sync::statics::AtomicU64 as PlainU64;
 use sinew_topology::Machine;
 
 use super::lists::Lists;
@@ -56,8 +57,9 @@ pub(super) struct RunState<'r, R: Run> {
     speculative: bool,
     several_nodes: bool,
     woken: &'r Woken,
-    /// When the present round ends; [`u64::MAX`] if the run has no rounds.
-    round_ends_ns: AtomicU64,
+    /// When the present round ends; [`u64::MAX`] if the run has no rounds. Written between two
+    /// rounds only, so models need not try orders of its accesses.
+    round_ends_ns: PlainU64,
 }
 
 /// The shortest and the longest sleep of a run before it checks for a cancellation and for its
@@ -123,7 +125,7 @@ impl<'r, R: Run> RunState<'r, R> {
             speculative,
             several_nodes: Machine::host().nodes().len() > 1,
             woken,
-            round_ends_ns: AtomicU64::new(u64::MAX),
+            round_ends_ns: PlainU64::new(u64::MAX),
         }
     }
 

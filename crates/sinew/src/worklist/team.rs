@@ -31,6 +31,7 @@
 use sinew_loops::{Participants, Registration};
 use sinew_policy::worklist::{Settings, helpers};
 use sinew_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sinew_sync::statics::AtomicBool as HintBool;
 
 /// The slots of a run, and how many of its workers search.
 #[derive(Debug)]
@@ -41,8 +42,9 @@ pub(super) struct Team {
     slots: Participants,
     /// The run is to end: a unit panicked, or the run was cancelled.
     stopped: AtomicBool,
-    /// Workers leave when they have no failed attempt to repeat; see `rounds`.
-    paused: AtomicBool,
+    /// Workers leave when they have no failed attempt to repeat; see `rounds`. A hint, which the
+    /// time of a model does not count.
+    paused: HintBool,
 }
 
 const PRESENT: u64 = 1 << 32;
@@ -103,7 +105,7 @@ impl Team {
             present: AtomicU64::new(0),
             slots: Participants::with_ranks(slots),
             stopped: AtomicBool::new(false),
-            paused: AtomicBool::new(false),
+            paused: HintBool::new(false),
         }
     }
 
