@@ -551,8 +551,7 @@ mod tests {
     #[test]
     fn the_share_agent_of_a_lone_pool_sleeps_while_it_idles() {
         if !cfg!(target_os = "linux") {
-            println!("skipped: programs share a table on Linux only");
-            return;
+            return println!("skipped: programs share a table on Linux only");
         }
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("shared");
@@ -573,8 +572,7 @@ mod tests {
     #[test]
     fn a_pool_that_lends_demands_nothing_at_the_next_look_until_it_is_called() {
         if !cfg!(target_os = "linux") {
-            println!("skipped: programs share a table on Linux only");
-            return;
+            return println!("skipped: programs share a table on Linux only");
         }
         let folder = tempfile::tempdir().unwrap();
         let table = Table::open(&folder.path().join("shared")).unwrap();
@@ -594,9 +592,7 @@ mod tests {
         assert_eq!(look(), 2);
         sharing.lends.store(true, Ordering::Relaxed);
         // Workers are busy until they have begun to search.
-        while pool.state.busy() > 0 {
-            std::thread::yield_now();
-        }
+        wait_until(|| pool.state.busy() == 0);
         assert_eq!(look(), 0);
         sharing.external_thread_came();
         assert_eq!(look(), 2);

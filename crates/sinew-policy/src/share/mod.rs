@@ -20,7 +20,7 @@
 //! | `power` | the machine's power, measured |
 //! | `demand`, `last_loop` | what a program reports: how much work it has, its last schedule |
 //! | `script` | requests over time |
-//! | [`jobs`] | how many cores each rank of jobs on several machines gets |
+//! | `jobs` | how many cores each rank of jobs on several machines gets; with the feature `lifelines` |
 //!
 //! # Invariants
 //!
@@ -45,6 +45,7 @@ mod contention;
 mod count;
 mod curve;
 mod demand;
+#[cfg(feature = "lifelines")]
 pub mod jobs;
 mod layout;
 mod meter;
