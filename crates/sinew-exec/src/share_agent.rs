@@ -562,11 +562,19 @@ pub(crate) fn restore_masks(job: &Job, page: &Page, mark: &[u8]) {
     page.lift_all();
     let (noted, bound) = page.noted_masks();
     let mut masks = Masks::new(&job.cpus, noted, bound);
-    let mut all = descendants::descendants(job.program.pid);
-    all.extend(descendants::marked(mark));
-    all.extend(limit_mark::processes_of(job.program));
-    for pid in all {
-        masks.set(pid, &job.cpus);
+    let mut known = HashSet::new();
+    // Again for those that began with the mask of a parent that was not restored yet.
+    for _ in 0..MOST_LOOKS {
+        let mut all = descendants::descendants(job.program.pid);
+        all.extend(descendants::marked(mark));
+        all.extend(limit_mark::processes_of(job.program));
+        all.retain(|pid| known.insert(*pid));
+        if all.is_empty() {
+            break;
+        }
+        for pid in all {
+            masks.set(pid, &job.cpus);
+        }
     }
     masks.restore(&page.noted_threads());
 }
