@@ -170,15 +170,8 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
 
     /// Asks the next rank for units. Whether it did.
     fn ask(&mut self) -> bool {
-        let (victim, lifeline) = match self.lifelines.hungry(self.random.u64(..)) {
-            Next::Ask(victim) => (victim, false),
-            Next::AskLifeline(victim) => (victim, true),
-            Next::Wait | Next::Quiet => return false,
-        };
-        let counts = &mut self.counts;
-        let questions =
-            if lifeline { &mut counts.lifeline_questions } else { &mut counts.random_questions };
-        *questions += 1;
+        let question = next_question(&mut self.lifelines, &mut self.random, &mut self.counts);
+        let Some((victim, lifeline)) = question else { return false };
         self.send(victim, &Message::Question { lifeline });
         true
     }
@@ -211,6 +204,25 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
     fn send(&mut self, to: Rank, message: &Message<U>) {
         self.counts.sent += 1;
         self.call.send(to, Purpose::Bag, message.pack::<W>());
+    }
+}
+
+/// The rank that is asked next, if one is, and whether as a lifeline. Counts the question.
+pub(super) fn next_question(
+    lifelines: &mut Lifelines,
+    random: &mut fastrand::Rng,
+    counts: &mut BagCounts,
+) -> Option<(Rank, bool)> {
+    match lifelines.hungry(random.u64(..)) {
+        Next::Ask(victim) => {
+            counts.random_questions += 1;
+            Some((victim, false))
+        }
+        Next::AskLifeline(victim) => {
+            counts.lifeline_questions += 1;
+            Some((victim, true))
+        }
+        Next::Wait | Next::Quiet => None,
     }
 }
 

@@ -37,11 +37,11 @@ use std::marker::PhantomData;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sinew_policy::leases::{Lease, Works};
-use sinew_policy::lifelines::{Lifelines, Members, Next, Rank, Settings};
+use sinew_policy::lifelines::{Lifelines, Members, Rank, Settings};
 use sinew_sync::plant::{Bug, planted};
 
 use super::BagCounts;
-use super::member::every_other;
+use super::member::{every_other, next_question};
 use super::progress::Progress;
 use crate::World;
 use crate::wire::{self, Way};
@@ -329,15 +329,8 @@ where
 
     /// Asks the next rank for units. Whether it did.
     fn ask(&mut self) -> bool {
-        let (victim, lifeline) = match self.lifelines.hungry(self.random.u64(..)) {
-            Next::Ask(victim) => (victim, false),
-            Next::AskLifeline(victim) => (victim, true),
-            Next::Wait | Next::Quiet => return false,
-        };
-        let counts = &mut self.counts;
-        let questions =
-            if lifeline { &mut counts.lifeline_questions } else { &mut counts.random_questions };
-        *questions += 1;
+        let question = next_question(&mut self.lifelines, &mut self.random, &mut self.counts);
+        let Some((victim, lifeline)) = question else { return false };
         self.send(victim, &Message::Question { lifeline });
         true
     }
