@@ -332,7 +332,7 @@ impl Descriptor {
             self.note_sizes();
         } else if boxed {
             // SAFETY: the bits are a version, which was never published and has left the write set.
-            unsafe { self.after.discard(from_bits(old)) };
+            unsafe { self.after().discard(from_bits(old)) };
         }
     }
 
@@ -439,7 +439,7 @@ impl Descriptor {
         // SAFETY: the caller's promise; nothing refers to a version that was refused.
         unsafe {
             let entered = self.write(record, Target::chain(chain), to_bits(version));
-            entered.inspect_err(|_| self.after.discard(version))
+            entered.inspect_err(|_| self.after().discard(version))
         }
     }
 }

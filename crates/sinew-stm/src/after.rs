@@ -10,12 +10,10 @@
 //!   from the environment of the call, and from kept values.
 
 use crate::drops::Drops;
+use crate::handler::Handler;
 use crate::version::Header;
 use std::ptr::NonNull;
 use std::sync::Arc;
-
-/// A closure to call, from the environment of a transaction.
-type Handler = Box<dyn FnOnce()>;
 
 /// A version that no transaction can see any more, or ever saw.
 pub(crate) struct Garbage(NonNull<Header>);
@@ -43,22 +41,22 @@ impl Drop for Kept {
 }
 
 /// A position in the lists, to which the lists can return.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Mark {
     on_commit: usize,
     on_abort: usize,
 }
 
-/// The work after an attempt.
+/// The work after an attempt. A panic drops the lists in this order (I5).
 #[derive(Default)]
 pub(crate) struct After {
-    garbage: Drops<Garbage>,
-    kept: Drops<Kept>,
-    on_commit: Drops<Handler>,
-    on_abort: Drops<Handler>,
     /// Handlers of undone branches, and those of such branches that will never be called.
     undone: Drops<Handler>,
+    on_abort: Drops<Handler>,
+    on_commit: Drops<Handler>,
     void: Drops<Handler>,
+    garbage: Drops<Garbage>,
+    kept: Drops<Kept>,
 }
 
 impl After {
@@ -91,10 +89,9 @@ impl After {
     /// # Safety
     ///
     /// Everything that it borrows lives until `atomically` returns, or is kept.
-    pub(crate) unsafe fn on_commit<'tx>(&mut self, handler: Box<dyn FnOnce() + 'tx>) {
+    pub(crate) unsafe fn on_commit(&mut self, handler: impl FnOnce()) {
         // SAFETY: by I5 the handler is called or dropped within the life of its borrows.
-        self.on_commit
-            .push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
+        self.on_commit.push(unsafe { Handler::new(handler) });
     }
 
     /// Calls `handler` if the attempt aborts.
@@ -102,10 +99,16 @@ impl After {
     /// # Safety
     ///
     /// As for [`on_commit`](Self::on_commit).
-    pub(crate) unsafe fn on_abort<'tx>(&mut self, handler: Box<dyn FnOnce() + 'tx>) {
+    pub(crate) unsafe fn on_abort(&mut self, handler: impl FnOnce()) {
         // SAFETY: as above.
-        self.on_abort
-            .push(unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'tx>, Handler>(handler) });
+        self.on_abort.push(unsafe { Handler::new(handler) });
+    }
+
+    /// Whether there is nothing to do.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { undone, on_abort, on_commit, void, garbage, kept } = self;
+        let handlers = [undone, on_abort, on_commit, void];
+        handlers.into_iter().all(|list| list.len() == 0) && garbage.len() == 0 && kept.len() == 0
     }
 
     pub(crate) fn mark(&self) -> Mark {
@@ -119,15 +122,16 @@ impl After {
         self.on_abort.move_from(mark.on_abort, &mut self.undone);
     }
 
-    /// Runs all of it. A panic in a handler propagates; the handlers after it are dropped uncalled.
-    /// A panic in a `Drop` propagates after the rest is dropped.
-    pub(crate) fn run(self, committed: bool) {
-        // A panic drops these in reverse order: the last one first.
-        let Self { kept, garbage, void, on_commit, on_abort, undone } = self;
-        undone.for_each(|handler| handler());
+    /// Runs all of it, and leaves the lists empty. A panic in a handler propagates, and one in a
+    /// `Drop` after the rest of its list is dropped. Then drop this: it drops what is left.
+    pub(crate) fn run(&mut self, committed: bool) {
+        let Self { undone, on_abort, on_commit, void, garbage, kept } = self;
+        undone.for_each(Handler::call);
         let (due, other) = if committed { (on_commit, on_abort) } else { (on_abort, on_commit) };
-        due.for_each(|handler| handler());
-        drop((other, void));
-        drop((garbage, kept));
+        due.for_each(Handler::call);
+        other.clear();
+        void.clear();
+        garbage.clear();
+        kept.clear();
     }
 }

@@ -123,7 +123,8 @@ pub(crate) struct Descriptor {
     pub(crate) wants_token: bool,
     pub(crate) buffer: Vec<Bits>,
     pub(crate) undo: Vec<Undo>,
-    pub(crate) after: After,
+    /// The work after this attempt; `None` if there was none yet, or while it is done.
+    after: Option<Box<After>>,
     pub(crate) retired: usize,
     pub(crate) rng: fastrand::Rng,
     pub(crate) number: u32,
@@ -163,7 +164,7 @@ impl Descriptor {
             wants_token: false,
             buffer: Vec::new(),
             undo: Vec::new(),
-            after: After::default(),
+            after: None,
             retired: 0,
             rng: fastrand::Rng::with_seed(u64::from(number)),
             number,
@@ -442,7 +443,9 @@ impl Descriptor {
             unsafe {
                 let chain = &*target.at.cast::<Chain>();
                 chain.publish(from_bits(bits), version);
-                chain.cut(grace::safe(), |version| self.after.discard(version));
+                chain.cut(grace::safe(), |version| {
+                    self.after.get_or_insert_default().discard(version);
+                });
             }
             self.retired += 1;
             return;
@@ -474,7 +477,14 @@ impl Descriptor {
         let (writes, undo, buffer) = (self.writes.len(), self.undo.len(), self.buffer.len());
         let undo_below = std::mem::replace(&mut self.undo_below, writes);
         let undo_from = std::mem::replace(&mut self.undo_from, undo);
-        Mark { writes, undo, buffer, after: self.after.mark(), undo_below, undo_from }
+        Mark {
+            writes,
+            undo,
+            buffer,
+            after: self.after.as_ref().map_or_else(Default::default, |after| after.mark()),
+            undo_below,
+            undo_from,
+        }
     }
 
     /// Ends a part. Old values are kept for the enclosing part, if there is one.
@@ -494,7 +504,7 @@ impl Descriptor {
         (self.undo_below, self.undo_from) = (mark.undo_below, mark.undo_from);
         self.roll_back_to(mark.writes, mark.undo);
         self.buffer.truncate(mark.buffer);
-        self.after.undo(mark.after);
+        self.after().undo(mark.after);
     }
 
     /// Undoes the writes from `writes` on, and restores the values overwritten since `undo`.
@@ -504,7 +514,7 @@ impl Descriptor {
             if boxed {
                 // SAFETY: the bits are a version, which was never published and leaves the write
                 // set here.
-                unsafe { self.after.discard(from_bits(write.bits)) };
+                unsafe { self.after.get_or_insert_default().discard(from_bits(write.bits)) };
             }
             if boxed || !planted(Bug::TornUndo) {
                 write.bits = bits;
@@ -519,7 +529,7 @@ impl Descriptor {
         let Some(write) = self.writes.pop() else { return };
         if write.target().is_chain() {
             // SAFETY: as in `roll_back_to`.
-            unsafe { self.after.discard(from_bits(write.bits)) };
+            unsafe { self.after().discard(from_bits(write.bits)) };
         }
         if self.mode == Mode::Ahead || write.is_unlocked() {
             // Its record was never locked.
@@ -545,7 +555,7 @@ impl Descriptor {
     /// Ends the attempt's pin, after a commit or an abort. Returns the work that remains outside of
     /// the attempt.
     #[cold]
-    pub(crate) fn tidy(&mut self) -> After {
+    pub(crate) fn tidy(&mut self) -> Option<Box<After>> {
         if self.pinned {
             self.pinned = false;
             grace::unpin(&self.shared);
@@ -561,7 +571,19 @@ impl Descriptor {
         }
         self.deadline = None;
         self.untidy = false;
-        std::mem::take(&mut self.after)
+        self.after.take()
+    }
+
+    /// The work after this attempt.
+    pub(crate) fn after(&mut self) -> &mut After {
+        self.after.get_or_insert_default()
+    }
+
+    /// Keeps lists for the work after the next attempt: not moved, because a move would read whole
+    /// what has just been written in parts.
+    pub(crate) fn keep_lists(&mut self, empty: Box<After>) {
+        debug_assert!(empty.is_empty() && self.after.as_ref().is_none_or(|after| after.is_empty()));
+        self.after = Some(empty);
     }
 
     /// Discards old values of parts that were not undone, from this one on.
@@ -569,7 +591,7 @@ impl Descriptor {
     fn discard_undo(&mut self, from: usize) {
         for Undo { bits, .. } in self.undo.drain(from..).filter(|undo| undo.boxed) {
             // SAFETY: the bits are a version that a later one has replaced in the write set.
-            unsafe { self.after.discard(from_bits(bits)) };
+            unsafe { self.after.get_or_insert_default().discard(from_bits(bits)) };
         }
     }
 }

@@ -8,6 +8,9 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+/// The values for which an empty list keeps room.
+const MOST_KEPT: usize = 1 << 10;
+
 /// Values to drop.
 pub(crate) struct Drops<T>(Vec<T>);
 
@@ -31,33 +34,61 @@ impl<T> Drops<T> {
         to.0.extend(self.0.drain(from..));
     }
 
-    /// Calls `f` with each value, first to last. If it panics, the others are dropped.
+    /// Takes out all values and calls `f` with each, first to last. If it panics, the others are
+    /// dropped.
     #[inline]
-    pub(crate) fn for_each(mut self, mut f: impl FnMut(T)) {
-        self.0.reverse();
-        while let Some(value) = self.0.pop() {
+    pub(crate) fn for_each(&mut self, f: impl FnMut(T)) {
+        if !self.0.is_empty() {
+            self.take_all(f);
+        }
+    }
+
+    fn take_all(&mut self, mut f: impl FnMut(T)) {
+        let mut rest = Self(std::mem::take(&mut self.0));
+        rest.0.reverse();
+        while let Some(value) = rest.0.pop() {
             f(value);
+        }
+        self.reuse(std::mem::take(&mut rest.0));
+    }
+
+    /// Drops all values, first to last.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        // Each transaction has several of these, most of them empty.
+        if !self.0.is_empty() {
+            self.drop_all();
         }
     }
 
     #[inline(never)]
     fn drop_all(&mut self) {
-        let mut values = std::mem::take(&mut self.0).into_iter();
+        let mut rest = std::mem::take(&mut self.0);
+        rest.reverse();
         let mut first = Panics::default();
-        while values.len() > 0 {
-            first.catch(|| values.by_ref().for_each(drop));
+        while !rest.is_empty() {
+            first.catch(|| {
+                while let Some(value) = rest.pop() {
+                    drop(value);
+                }
+            });
         }
+        self.reuse(rest);
         first.resume();
+    }
+
+    /// Keeps the room of an empty list, unless it is a large one.
+    fn reuse(&mut self, empty: Vec<T>) {
+        if empty.capacity() <= MOST_KEPT {
+            self.0 = empty;
+        }
     }
 }
 
 impl<T> Drop for Drops<T> {
     #[inline]
     fn drop(&mut self) {
-        // Each transaction has several of these, most of them empty.
-        if !self.0.is_empty() {
-            self.drop_all();
-        }
+        self.clear();
     }
 }
 

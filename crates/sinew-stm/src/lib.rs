@@ -106,7 +106,7 @@
 //! | `containers` | ordered map, hash map, list, queues, heap, grid: built from variables |
 //! | `prefetch`, `ahead`, `run_ahead` | runs that only read ahead, for helper threads |
 //! | `late`, `index` | transactions that lock at their commit: irrevocable ones, and for comparison |
-//! | `contention`, `contention_manager`, `waiting`, `sleepers`, `after`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
+//! | `contention`, `contention_manager`, `waiting`, `sleepers`, `after`, `handler`, `drops`, `sites`, `threads`, `local` | conflicts, sleeping, handlers, values to drop, counters, threads |
 //! | `fork` | support for `fork(2)` |
 //!
 //! The algorithm is time-based: invisible reads, encounter-time locking, and write-back at the
@@ -187,6 +187,7 @@ mod drops;
 mod engine;
 mod fork;
 mod grace;
+mod handler;
 #[cfg(all(test, not(loom)))]
 mod history;
 mod index;

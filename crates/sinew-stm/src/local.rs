@@ -8,6 +8,7 @@
 //! - I12: while `idle` is null and `descriptor` is not, the descriptor is borrowed by the one
 //!   `atomically` that took it, and no other code uses it.
 
+use crate::after::After;
 use crate::descriptor::Descriptor;
 use crate::sites::Site;
 use sinew_sync::current_worker;
@@ -130,6 +131,17 @@ pub(crate) fn leave_cold(descriptor: NonNull<Descriptor>) {
             end(descriptor.as_ptr());
         }
     }
+}
+
+/// [`Descriptor::keep_lists`], if the descriptor is idle.
+pub(crate) fn keep_lists(empty: Box<After>) {
+    HERE.with(|here| {
+        // SAFETY: by I12 nothing else uses a descriptor that is idle; dropping its own lists, which
+        // are empty, runs no other code.
+        if let Some(descriptor) = unsafe { here.idle.get().as_mut() } {
+            descriptor.keep_lists(empty);
+        }
+    });
 }
 
 /// The descriptor of a thread that has none yet.

@@ -128,7 +128,7 @@ fn unbounded<'a>(stopped: &'a (dyn Fn() -> bool + 'a)) -> NonNull<Stopped> {
 }
 
 /// Drops the rest of a run, outside of it. Returns whether nothing panicked.
-fn clean_up<R>(answer: std::thread::Result<R>, after: After) -> bool {
+fn clean_up<R>(answer: std::thread::Result<R>, after: Option<Box<After>>) -> bool {
     let answer_dropped = match answer {
         Ok(value) => quietly(|| drop(value)),
         Err(payload) => {
@@ -136,7 +136,7 @@ fn clean_up<R>(answer: std::thread::Result<R>, after: After) -> bool {
             false
         }
     };
-    quietly(|| after.run(false)) && answer_dropped
+    quietly(|| after.into_iter().for_each(|mut after| after.run(false))) && answer_dropped
 }
 
 /// Whether `f` did not panic.

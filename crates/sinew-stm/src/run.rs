@@ -425,7 +425,10 @@ impl Run {
     fn step_out(&mut self, committed: bool) {
         let after = self.descriptor().tidy();
         self.leave();
-        after.run(committed);
+        if let Some(mut after) = after {
+            after.run(committed);
+            local::keep_lists(after);
+        }
     }
 
     /// After an attempt that ended with `stop`: aborts it, and begins the next.

@@ -272,7 +272,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
         self.descriptor.leave_a_mess();
         // SAFETY: a borrow for `'tx` is from the environment of `atomically`, or kept, and kept
         // values are released only after the handlers have been called or dropped.
-        unsafe { self.descriptor.after.on_commit(Box::new(handler)) };
+        unsafe { self.descriptor.after().on_commit(handler) };
     }
 
     /// Calls `handler` if this attempt aborts: for a conflict, to wait, by a panic, or because a
@@ -281,7 +281,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     pub fn on_abort(&mut self, handler: impl FnOnce() + 'tx) {
         self.descriptor.leave_a_mess();
         // SAFETY: as above.
-        unsafe { self.descriptor.after.on_abort(Box::new(handler)) };
+        unsafe { self.descriptor.after().on_abort(handler) };
     }
 
     /// Keeps `value` alive until the attempt is over, so that variables in it can be accessed.
@@ -289,7 +289,7 @@ impl<'tx, 'env> Tx<'tx, 'env> {
     /// lives long enough to access the node's own variables.
     pub fn keep<T: 'env>(&mut self, value: Arc<T>) -> &'tx T {
         self.descriptor.leave_a_mess();
-        let value = self.descriptor.after.keep(value);
+        let value = self.descriptor.after().keep(value);
         // SAFETY: the `Arc` is released only when the attempt is over, which `'tx` does not
         // outlive.
         unsafe { &*value }

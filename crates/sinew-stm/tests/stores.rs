@@ -231,22 +231,25 @@ proptest! {
 /// Catches: values that stay in memory although they were removed.
 #[test]
 fn removed_values_are_dropped() {
-    let value = Arc::new(());
-    let (map, queue) = (TMap::boxed(), TQueue::boxed());
-    for round in 0..1_000 {
-        atomically(|tx| {
-            map.insert(tx, round, Arc::clone(&value))?;
-            queue.push(tx, Arc::clone(&value))
-        });
-        atomically(|tx| {
-            map.remove(tx, &round)?;
-            queue.pop(tx)
-        });
-    }
-    let kept = Arc::strong_count(&value);
-    assert!(kept < 200, "{kept} of 2,000 are kept");
-    drop((map, queue));
-    assert_eq!(Arc::strong_count(&value), 1);
+    ends(Duration::ZERO, || {
+        let value = Arc::new(());
+        let (map, queue) = (TMap::boxed(), TQueue::boxed());
+        let mut round = 0;
+        // Possibly for longer: a transaction of another test that is older keeps values.
+        while round < 1_000 || Arc::strong_count(&value) >= 200 {
+            atomically(|tx| {
+                map.insert(tx, round, Arc::clone(&value))?;
+                queue.push(tx, Arc::clone(&value))
+            });
+            atomically(|tx| {
+                map.remove(tx, &round)?;
+                queue.pop(tx)
+            });
+            round += 1;
+        }
+        drop((map, queue));
+        assert_eq!(Arc::strong_count(&value), 1);
+    });
 }
 
 /// Catches: values that are lost or doubled, in the wrong order, beyond the capacity, and a sleeper

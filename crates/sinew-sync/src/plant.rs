@@ -195,6 +195,8 @@ pub enum Bug {
     OneWave,
     /// Ranks: a push along a lifeline is counted, but not sent.
     LostPush,
+    /// A stopped rank of a bag drops the units that still come (B3 of `sinew_dist::bag`).
+    LostRest,
     /// Ranks: the units that a lost rank had do not run again.
     ForgottenLease,
     /// Ranks: units whose result is merged run again when the rank that ran them is lost.
