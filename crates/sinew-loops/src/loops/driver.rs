@@ -4,7 +4,7 @@
 //! go to `controlled`, loops that are halved by joins to `split`; this file runs the others.
 //!
 //! The caller works at once, and offers *one* task on its own task stack by a join. A loop without
-//! helpers costs one push and one pop, and a short one not even that: see [`alone`]. The thief of
+//! helpers costs one push and one pop, and a short one not even that: see [`Serial`]. The thief of
 //! that task offers two more, each for half of the remaining helpers, and then works itself. So
 //! helpers arrive in logarithmic time, and no thread has to wake them all.
 //!
@@ -22,21 +22,24 @@
 //!
 //! # Cost
 //!
-//! One join for the loop, and no allocation; a claim, a reading of the time stamp, two loads and
-//! two counters for a chunk.
+//! One join for the loop, and no allocation; a claim, a reading of the time stamp, two loads, two
+//! counters and a call through a pointer for a chunk. The driver is compiled once. Each loop adds
+//! its body three times: in the serial part, in a participant, and for one range alone.
 
 use sinew_policy::chunk::{Halving, Schedule};
-use sinew_policy::schedule::Mechanism;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::clock::{TICKS_PER_US, ticks};
 
 use super::auto::{ChunkTimer, Trial};
-use super::controlled::{self, Slices};
+use super::body::{Body, Code, Ranges};
+use super::controlled;
 use super::ending::Ending;
 use super::options::Options;
+use super::serial::{Offered, Serial};
 use super::split::split;
 use crate::participants::{Participants, Registration};
 use crate::source::Source;
+use sinew_core::observer::Pieces;
 use sinew_core::{Cancelled, Worker};
 use std::ops::{ControlFlow, Range};
 
@@ -44,6 +47,9 @@ use std::ops::{ControlFlow, Range};
 ///
 /// Each participant makes a local state with `enter`, and drops it when it leaves. A body that
 /// returns `Break` stops the loop.
+///
+/// This is compiled for each loop, and the rest once for all. In it is the serial part of most
+/// loops, because a call through a pointer for each step would be seen in short ones.
 ///
 /// # Errors
 ///
@@ -65,9 +71,65 @@ where
     E: Fn() -> L + Sync,
     P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
 {
-    if options.control.is_some() || options.meter.is_some() || options.rounds.is_some() {
-        let body = |slices: &mut Slices<'_>| run_slices(slices, &enter, &piece);
-        return controlled::run(w, n, options, &body);
+    let code = Code { enter, piece };
+    let mut begun = Begun::default();
+    if !options.is_controlled() && w.limit().schedule().word() == 0 {
+        let participants = options.participants(w, n);
+        if participants == 1 {
+            run_alone(w, 0..n, &code);
+            return Ok(());
+        }
+        if let Some(mut serial) = Serial::of(w, n, options, participants, &mut begun.trial) {
+            let first = serial.begin();
+            code.run_all(&mut serial, first);
+            if serial.done == n {
+                if let Some(trial) = begun.trial {
+                    trial.end(serial.ran);
+                }
+                return Ok(());
+            }
+            begun.offered = Some(serial.offered());
+        }
+    }
+    run(w, n, options, &mut begun, &code)
+}
+
+/// The beginning of a loop, as its rest needs it.
+#[derive(Default)]
+struct Begun {
+    /// The run of a loop that is on trial.
+    trial: Option<Trial>,
+    /// The serial part.
+    offered: Option<Offered>,
+}
+
+impl Begun {
+    /// The iterations that are done.
+    fn done(&self) -> usize {
+        self.offered.as_ref().map_or(0, |offered| offered.done)
+    }
+}
+
+/// The iterations `rest` of a loop, with one participant.
+#[inline(always)]
+fn run_alone(w: &Worker, rest: Range<usize>, body: &(impl Body + ?Sized)) {
+    if !rest.is_empty() {
+        w.count_chunk();
+        // A stop has nothing to stop.
+        let _ = body.run_one(rest);
+    }
+}
+
+/// Runs `body` on several workers, which together run the rest of a loop. As [`drive`].
+fn run(
+    w: &Worker,
+    n: usize,
+    options: &Options<'_>,
+    begun: &mut Begun,
+    body: &dyn Body,
+) -> Result<(), Cancelled> {
+    if options.is_controlled() {
+        return controlled::run(w, n, options, body);
     }
     let (preset, pools) = (w.limit().schedule(), &mut None);
     let options = match preset.word() {
@@ -77,68 +139,58 @@ where
             &*pools.insert(Options { schedule, ..*options })
         }
     };
-    drive_uncontrolled(w, n, options, enter, piece);
+    run_uncontrolled(w, n, options, std::mem::take(begun), body);
     Ok(())
 }
 
-/// One participant of a loop with a control, a meter or rounds.
-fn run_slices<L, E, P>(slices: &mut Slices<'_>, enter: &E, piece: &P)
-where
-    E: Fn() -> L,
-    P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
-{
-    let Some(mut range) = slices.next() else { return };
-    let mut local = enter();
-    loop {
-        if piece(&mut local, range).is_break() {
-            slices.stop();
-        }
-        match slices.next() {
-            Some(next) => range = next,
-            None => return,
-        }
-    }
-}
-
-/// A loop without a control.
-#[inline]
-fn drive_uncontrolled<L, E, P>(w: &Worker, n: usize, options: &Options, enter: E, piece: P)
-where
-    E: Fn() -> L + Sync,
-    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
-{
+/// The rest of a loop without a control. The pool's limit and schedule may have changed since the
+/// loop began.
+fn run_uncontrolled(
+    w: &Worker,
+    n: usize,
+    options: &Options<'_>,
+    mut begun: Begun,
+    body: &dyn Body,
+) {
+    let start = begun.done();
     let participants = options.participants(w, n);
     if participants == 1 {
-        run_serially(w, n, &enter, &piece);
+        run_alone(w, start..n, body);
     } else if let Some((splitter, grain)) = options.splitter(w) {
         #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
-        split(w, [0..n], splitter, [grain], &|[range]| piece(&mut enter(), range));
+        split(w, [start..n], splitter, [grain], &|[range]| body.run_one(range));
     } else {
-        let mut trial = is_auto(options).then(|| Trial::begin(options, n, participants));
+        if begun.trial.is_none() && options.schedule == Schedule::Auto {
+            begun.trial = Some(Trial::begin(options, n, participants));
+        }
+        let Begun { mut trial, mut offered } = begun;
         let mut schedule = trial.as_ref().map_or(options.schedule, Trial::schedule);
-        let (done, mut ran) = if Mechanism::of(schedule) == Mechanism::Ranges {
-            alone(w, n, participants, &enter, &piece)
-        } else {
-            (0, true)
-        };
+        let (mut done, mut ran) = (start, true);
+        if offered.is_none()
+            && let Some(mut serial) = Serial::new(w, n, schedule, participants)
+        {
+            let first = serial.begin();
+            body.run(&mut serial, first);
+            (done, ran, offered) = (serial.done, serial.ran, Some(serial.offered()));
+        }
         if done < n {
             if let Some(trial) = &mut trial {
                 schedule = trial.schedule_after(done);
             }
             let source =
                 Source::with_memory(schedule, n - done, participants, w.index(), options.memory);
-            let piece = |local: &mut L, range: Range<usize>| {
-                piece(local, range.start + done..range.end + done)
-            };
             let (ending, trial) = (Ending::default(), trial.as_ref());
             let helpers = Helpers::new(w.index());
-            let shared = Loop { source: &source, ending, helpers, enter, piece, trial };
+            let shared = Loop { source: &source, ending, helpers, body, start: done, trial };
             ran = shared.run(w, participants - 1);
             let ending = shared.ending;
             if let Some(memory) = options.memory {
                 source.save_to(memory, ran);
             }
             ending.rethrow();
+            if let Some(offered) = offered.filter(|_| ran) {
+                offered.ended(w);
+            }
         }
         if let Some(trial) = trial {
             trial.end(ran);
@@ -146,107 +198,21 @@ where
     }
 }
 
-#[inline]
-fn is_auto(options: &Options<'_>) -> bool {
-    options.schedule == Schedule::Auto
-}
-
-/// A loop without other participants.
-#[inline]
-fn run_serially<L, E, P>(w: &Worker, n: usize, enter: &E, piece: &P)
-where
-    E: Fn() -> L,
-    P: Fn(&mut L, Range<usize>) -> ControlFlow<()>,
-{
-    if n > 0 {
-        w.count_chunk();
-        // A stop has nothing to stop.
-        let _ = piece(&mut enter(), 0..n);
-    }
-}
-
-/// A loop that takes at most this many ticks ends before a helper would pay off.
-const SOLO_TICKS: u64 = 7 * TICKS_PER_US / 10;
-
-/// The serial part at the beginning of a loop: the caller runs iterations without an offer while it
-/// predicts that the loop ends soon. Returns how many iterations are done, and whether they all
-/// ran; if the body asked to stop, all count as done.
-///
-/// The prediction extrapolates from the time so far. Steps grow from [`second_step`] to half a
-/// share: a reading of the clock costs as much as some iterations of such a loop. A loop whose cost
-/// jumps delays its offer by one step. While all workers have work, as in nested loops, none would
-/// take an offer, and the later steps need no clock. Loops of few iterations are offered at once.
-#[inline]
-fn alone<L, E, P>(w: &Worker, n: usize, participants: usize, enter: &E, piece: &P) -> (usize, bool)
-where
-    E: Fn() -> L + Sync,
-    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
-{
-    let chunk = n / (8 * participants);
-    if chunk == 0 {
-        return (0, true);
-    }
-    let began = ticks();
-    let mut local = enter();
-    let (mut done, mut next) = (0, 1);
-    let pieces = w.pieces(false);
-    loop {
-        w.count_chunk();
-        // Not `(done + next).min(n)`: the sum may overflow.
-        let range = done..done + next.min(n - done);
-        done = range.end;
-        if piece(&mut local, range).is_break() {
-            return (n, false);
-        }
-        pieces.ended();
-        if done == n {
-            break;
-        }
-        if next > chunk && w.all_have_work() {
-            continue;
-        }
-        let elapsed = ticks().saturating_sub(began);
-        let predicted = elapsed.saturating_mul(n as u64) / done as u64;
-        // The time of a single iteration predicts nothing, unless it is long by itself.
-        if elapsed > SOLO_TICKS || (done > 1 && predicted > 2 * SOLO_TICKS) {
-            break;
-        }
-        next = if done == 1 { second_step(chunk, elapsed) } else { 4 * chunk };
-    }
-    (done, true)
-}
-
-/// How many iterations follow the first, which took `elapsed` ticks, before the next prediction:
-/// at most `chunk`. Nobody else gets these iterations, so they are few if they take long; the first
-/// one may have waited for memory, so it counts for a quarter of its time.
-#[inline]
-fn second_step(chunk: usize, elapsed: u64) -> usize {
-    const TICKS: u64 = 4 * SOLO_TICKS;
-    /// With so many the clock's own time is a small part of the next measurement.
-    const MOST: u64 = 64;
-    let fitting = TICKS / elapsed.clamp(TICKS / MOST, TICKS);
-    chunk.min(fitting as usize)
-}
-
 /// A loop of several participants.
-struct Loop<'t, E, P> {
+struct Loop<'t> {
     /// Elsewhere, because it is large: it is not moved.
     source: &'t Source,
     ending: Ending,
     helpers: Helpers,
-    enter: E,
-    piece: P,
+    body: &'t dyn Body,
+    /// The first iteration: the source counts from 0.
+    start: usize,
     /// The trial that times the chunks, if this run is one.
     trial: Option<&'t Trial>,
 }
 
-impl<L, E, P> Loop<'_, E, P>
-where
-    E: Fn() -> L + Sync,
-    P: Fn(&mut L, Range<usize>) -> ControlFlow<()> + Sync,
-{
+impl Loop<'_> {
     /// Returns whether all iterations ran. A panic is left to its ending.
-    #[inline]
     fn run(&self, w: &Worker, helpers: usize) -> bool {
         // A second round runs the iterations that a participant which left early has not begun.
         while !self.is_over() {
@@ -284,53 +250,99 @@ where
     }
 
     /// Runs chunks until nothing is left.
-    #[inline]
     fn work(&self, w: &Worker, role: Role) {
-        self.ending.guard(|| self.claim_all(w, role));
+        self.ending.guard(|| {
+            let slot = w.index();
+            if let Some(first) = self.source.claim(slot).or_else(|| self.source.steal(slot)) {
+                let mut chunks = Chunks::enter(self, w, role);
+                let first = chunks.begin(first);
+                self.body.run(&mut chunks, first);
+            }
+        });
+    }
+}
+
+/// The chunks of one participant of a loop.
+struct Chunks<'l> {
+    shared: &'l Loop<'l>,
+    w: &'l Worker,
+    role: Role,
+    /// Times the chunks, if this run is a trial.
+    timer: Option<ChunkTimer<'l>>,
+    throughput: Throughput,
+    pieces: Pieces<'l>,
+    /// When the present chunk began, in ticks.
+    began: u64,
+    /// The first position of the present chunk, and its length.
+    chunk: (usize, usize),
+    _registration: Option<Registration<'l>>,
+}
+
+impl<'l> Chunks<'l> {
+    /// A participant that has claimed its first chunk.
+    #[inline]
+    fn enter(shared: &'l Loop<'l>, w: &'l Worker, role: Role) -> Self {
+        let _registration = shared.helpers.register(role);
+        let pieces = w.pieces(true);
+        let timer = shared.trial.and_then(|trial| trial.chunk_timer(w.served_ns()));
+        let began = ticks();
+        let throughput = Throughput::new(w, shared.source.is_timed(), began);
+        let chunk = (0, 0);
+        Self { shared, w, role, timer, throughput, pieces, began, chunk, _registration }
     }
 
+    /// Begins a chunk of positions. Returns its iterations.
     #[inline]
-    fn claim_all(&self, w: &Worker, role: Role) {
-        let slot = w.index();
-        let Some(mut range) = self.source.claim(slot).or_else(|| self.source.steal(slot)) else {
-            return;
-        };
-        let _registration = self.helpers.register(role);
-        let mut local = (self.enter)();
-        let pieces = w.pieces(true);
-        let mut timer = self.trial.and_then(|trial| trial.chunk_timer(w.served_ns()));
-        let mut began = ticks();
-        let mut throughput = Throughput::new(w, self.source.is_timed(), began);
-        loop {
-            w.count_chunk();
-            throughput.begins(w, range.len(), began);
-            let (start, length) = (range.start, range.len());
-            if (self.piece)(&mut local, range).is_break() {
-                self.ending.stop();
-            }
-            pieces.ended();
-            let now = ticks();
-            let elapsed_ns = nominal_ns(now.saturating_sub(began));
-            began = now;
-            if let Some(timer) = &mut timer {
-                ChunkTimer::ran(timer, w.served_ns(), start, length);
-            }
-            w.safe_point();
-            w.check_limits();
-            if self.ending.is_stopped() || self.helpers.should_leave(w, role) {
-                break;
-            }
-            let least = Halving::not_worth_stealing(length, elapsed_ns);
-            let elapsed_ns = || throughput.elapsed_ns(w);
-            match self.source.claim_or_steal(slot, least, throughput.items, elapsed_ns) {
-                (Some(next), _) => range = next,
-                (None, _) => break,
+    fn begin(&mut self, chunk: Range<usize>) -> Range<usize> {
+        self.w.count_chunk();
+        self.throughput.begins(self.w, chunk.len(), self.began);
+        self.chunk = (chunk.start, chunk.len());
+        chunk.start + self.shared.start..chunk.end + self.shared.start
+    }
+
+    /// Ends the present chunk, and claims the next one; `None` if the participant leaves.
+    #[inline]
+    fn claim(&mut self) -> Option<Range<usize>> {
+        let Self { shared, w, .. } = *self;
+        let (start, length) = self.chunk;
+        self.pieces.ended();
+        let now = ticks();
+        let elapsed_ns = nominal_ns(now.saturating_sub(self.began));
+        self.began = now;
+        if let Some(timer) = &mut self.timer {
+            timer.ran(w.served_ns(), start, length);
+        }
+        w.safe_point();
+        w.check_limits();
+        if shared.ending.is_stopped() || shared.helpers.should_leave(w, self.role) {
+            return None;
+        }
+        let least = Halving::not_worth_stealing(length, elapsed_ns);
+        let elapsed_ns = || self.throughput.elapsed_ns(w);
+        shared.source.claim_or_steal(w.index(), least, self.throughput.items, elapsed_ns).0
+    }
+
+    fn leave(&self) {
+        let (source, slot) = (self.shared.source, self.w.index());
+        if source.is_timed() {
+            source.measured(slot, self.throughput.items, self.throughput.elapsed_ns(self.w));
+        }
+        source.leave(slot);
+    }
+}
+
+impl Ranges for Chunks<'_> {
+    fn next(&mut self, flow: ControlFlow<()>) -> Option<Range<usize>> {
+        if flow.is_break() {
+            self.shared.ending.stop();
+        }
+        match self.claim() {
+            Some(chunk) => Some(self.begin(chunk)),
+            None => {
+                self.leave();
+                None
             }
         }
-        if self.source.is_timed() {
-            self.source.measured(slot, throughput.items, throughput.elapsed_ns(w));
-        }
-        self.source.leave(slot);
     }
 }
 
@@ -471,22 +483,4 @@ impl Throughput {
 #[inline]
 fn nominal_ns(ticks: u64) -> u64 {
     ticks.saturating_mul(1_000) / TICKS_PER_US
-}
-
-#[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::*;
-
-    /// Catches: a step that takes a part of the loop whatever its iterations take, in which heavy
-    /// iterations behind the first light one run serially.
-    #[test]
-    fn the_second_step_is_short_in_long_loops_and_shorter_if_the_first_iteration_is_long() {
-        let long = usize::MAX / 16;
-        assert_eq!(second_step(long, 0), 64);
-        assert_eq!(second_step(4, 0), 4);
-        assert_eq!(second_step(long, SOLO_TICKS / 2), 8);
-        assert_eq!(second_step(4, SOLO_TICKS / 2), 4);
-        assert_eq!(second_step(long, SOLO_TICKS), 4);
-        assert_eq!(second_step(long, u64::MAX), 1);
-    }
 }

@@ -99,33 +99,40 @@ pub(crate) fn partials<A: Send>(
 ) -> Result<impl Iterator<Item = A>, Cancelled> {
     let partials = Mutex::new(Runs { first: None, others: Vec::new() });
     let enter = || Partial { current: None, end: 0, earlier: Vec::new(), all: &partials };
-    if options.reproducible {
-        let size = n.div_ceil(BLOCKS).max(1);
-        let piece = |partial: &mut Partial<'_, A>, mut numbers: Range<usize>| {
-            numbers.try_for_each(|start| {
-                let mut value = identity();
-                let flow = add(&mut value, block(start, size, n));
-                partial.earlier.push(Run { start, value });
-                flow
-            })
-        };
-        // Rounds, and the chunks of the pool's schedule, count items, not blocks.
-        let options = Options { open: false, rounds: None, ..*options };
-        drive(w, n.div_ceil(size), &options, enter, piece)?;
-    } else {
-        let piece = |partial: &mut Partial<'_, A>, range: Range<usize>| {
-            if !partial.is_continued_by(range.start) {
-                let began = Run { start: range.start, value: identity() };
+    // The size of the blocks that a reproducible fold counts.
+    let size = options.reproducible.then(|| n.div_ceil(BLOCKS).max(1));
+    let piece = |partial: &mut Partial<'_, A>, mut numbers: Range<usize>| {
+        while !numbers.is_empty() {
+            let begun = numbers.start;
+            let range = match size {
+                Some(size) => {
+                    numbers.start += 1;
+                    block(begun, size, n)
+                }
+                None => std::mem::take(&mut numbers),
+            };
+            if size.is_some() || !partial.is_continued_by(begun) {
+                let began = Run { start: begun, value: identity() };
                 partial.earlier.extend(partial.current.replace(began));
             }
             partial.end = range.end;
             match &mut partial.current {
-                Some(run) => add(&mut run.value, range),
+                Some(run) => add(&mut run.value, range)?,
                 None => unreachable!("a run was begun"),
             }
-        };
-        drive(w, n, options, enter, piece)?;
-    }
+        }
+        ControlFlow::Continue(())
+    };
+    let counted;
+    let (n, options) = match size {
+        None => (n, options),
+        Some(size) => {
+            // Rounds, and the chunks of the pool's schedule, count items, not blocks.
+            counted = Options { open: false, rounds: None, ..*options };
+            (n.div_ceil(size), &counted)
+        }
+    };
+    drive(w, n, options, enter, piece)?;
     Ok(partials.into_inner().in_order())
 }
 

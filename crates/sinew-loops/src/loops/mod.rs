@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `driver` | the driver, which calls a body with ranges on several workers |
+//! | `body`, `serial` | a loop's code, and its ranges; the serial part at its beginning |
 //! | `split` | loops that are halved by joins, without a chunk source |
 //! | `controlled` | loops with a control, a meter or rounds |
 //! | `auto` | `Schedule::Auto`: the tuners of loops |
@@ -20,6 +21,7 @@
 
 mod auto;
 mod blocks;
+mod body;
 mod collect;
 mod controlled;
 mod driver;
@@ -29,6 +31,7 @@ mod meter;
 mod options;
 mod phases;
 mod scan;
+mod serial;
 #[cfg(all(test, shuttle))]
 pub(crate) mod shuttle;
 mod split;

@@ -77,6 +77,12 @@ impl Default for Options<'_> {
 }
 
 impl Options<'_> {
+    /// Whether the loop runs as one that may be changed.
+    #[inline]
+    pub(super) fn is_controlled(&self) -> bool {
+        self.control.is_some() || self.meter.is_some() || self.rounds.is_some()
+    }
+
     /// The maximum number of participants of a loop of `n` iterations on the pool of `w`.
     #[inline]
     pub(super) fn participants(&self, w: &Worker, n: usize) -> usize {

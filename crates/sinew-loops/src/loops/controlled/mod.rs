@@ -45,13 +45,12 @@ mod slices;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-pub(super) use slices::Slices;
-
 use sinew_policy::chunk::Schedule;
 use sinew_sync::atomic::{AtomicUsize, Ordering};
 use sinew_sync::lock::Mutex;
 
 use super::auto::{self, Trial};
+use super::body::Body;
 use super::ending::Ending;
 use super::meter::Meter;
 use super::options::Options;
@@ -63,15 +62,13 @@ use crate::source::LoopMemory;
 use claims::Shared;
 use plan::{LoopSettings, Plan};
 use sinew_core::{CancelRegistration, Cancelled, Scope, Worker};
+use slices::Slices;
 use std::ops::{ControlFlow, Range};
-
-/// The code of a participant: it runs slices until there are no more.
-type Body<'r> = &'r (dyn Fn(&mut Slices<'_>) + Sync);
 
 /// A loop that follows a control.
 pub(super) struct Controlled<'r> {
     shared: Shared<'r>,
-    body: Body<'r>,
+    body: &'r dyn Body,
     /// Iterations done by the participants that have left.
     done: AtomicUsize,
     /// The trial of a loop with `Schedule::Auto`.
@@ -94,7 +91,7 @@ pub(super) fn run(
     w: &Worker,
     n: usize,
     options: &Options<'_>,
-    body: Body<'_>,
+    body: &dyn Body,
 ) -> Result<(), Cancelled> {
     let Some(rounds) = options.rounds else {
         return run_round(w, 0..n, options, body).map(|_| ());
@@ -117,7 +114,7 @@ fn run_round(
     w: &Worker,
     round: Range<usize>,
     options: &Options<'_>,
-    body: Body<'_>,
+    body: &dyn Body,
 ) -> Result<ControlFlow<()>, Cancelled> {
     let n = round.len();
     if n == 0 {
@@ -152,7 +149,7 @@ impl<'r> Controlled<'r> {
         Range { start, end }: Range<usize>,
         options: &Options<'r>,
         (control, cancel_registration): (&'r Control, CancelRegistration),
-        body: Body<'r>,
+        body: &'r dyn Body,
     ) -> Self {
         let (n, workers) = (end - start, w.max_threads());
         let own =
@@ -219,10 +216,12 @@ impl<'r> Controlled<'r> {
     ) {
         let (rank, recruit) = (registration.rank(), || self.recruit(s));
         self.shared.ending.guard(|| {
-            if let Some(mut slices) = Slices::enter(self, w, &recruit, registration) {
+            if let Some(mut slices) = Slices::enter(self, w, &recruit, registration)
+                && let Some(first) = slices.next_slice()
+            {
                 let grow = || self.grow(w, s, rank);
                 recruit::with(w, self.shared.control.identity(), &grow, || {
-                    (self.body)(&mut slices);
+                    self.body.run(&mut slices, first);
                 });
             }
         });

@@ -5,6 +5,7 @@ use sinew_policy::pace::Pace;
 use sinew_sync::clock::{TICKS_PER_US, ticks};
 
 use super::super::auto::ChunkTimer;
+use super::super::body::Ranges;
 use super::super::meter::Stopwatch;
 use super::Controlled;
 use super::claims::Claims;
@@ -12,13 +13,13 @@ use crate::affinity::PinGuard;
 use crate::participants::Registration;
 use sinew_core::Worker;
 use sinew_core::observer::Pieces;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// A slice takes no longer than this, in ticks, unless a single iteration does.
 const SLICE: u64 = 50 * TICKS_PER_US;
 
 /// The slices of one participant.
-pub(crate) struct Slices<'c> {
+pub(super) struct Slices<'c> {
     run: &'c Controlled<'c>,
     w: &'c Worker,
     pin: PinGuard<'c>,
@@ -68,9 +69,9 @@ impl<'c> Slices<'c> {
         })
     }
 
-    /// Ends the slice returned before, and returns the next one; `None` if the participant leaves.
+    /// Ends the present slice, and returns the next one; `None` if the participant leaves.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<Range<usize>> {
+    pub(super) fn next_slice(&mut self) -> Option<Range<usize>> {
         if let Some(stopwatch) = &mut self.stopwatch {
             stopwatch.end_work(self.running);
         }
@@ -107,12 +108,6 @@ impl<'c> Slices<'c> {
         self.run.shared.control.mark_followed(seen);
     }
 
-    /// Stops the loop.
-    #[cold]
-    pub(crate) fn stop(&self) {
-        self.claims.stop();
-    }
-
     /// Ends the running slice. Returns the time if the clock was read.
     #[inline]
     fn end_slice(&mut self) -> Option<u64> {
@@ -134,6 +129,15 @@ impl<'c> Slices<'c> {
         }
         // After a served call the time is out of date.
         now.filter(|_| !self.w.serve_calls())
+    }
+}
+
+impl Ranges for Slices<'_> {
+    fn next(&mut self, flow: ControlFlow<()>) -> Option<Range<usize>> {
+        if flow.is_break() {
+            self.claims.stop();
+        }
+        self.next_slice()
     }
 }
 

@@ -178,3 +178,29 @@ proptest! {
         }
     }
 }
+
+/// Catches: a loop whose serial part runs again, because the pool's schedule or limit changed after
+/// it.
+#[test]
+fn no_index_is_visited_twice_if_the_pool_changes_during_the_serial_part() {
+    let presets =
+        ["simple:7", "adaptive:7", "static", "dynamic:3"].map(|name| Some(name.parse().unwrap()));
+    for preset in presets.into_iter().chain([None]) {
+        for (n, threads) in [(40, 1), (1_000, 1), (1_000, 2), (1_000, 3)] {
+            let pool = Pool::builder().threads(3).build().unwrap();
+            let (control, options) = (pool.control(), Options { open: true, ..Options::default() });
+            pool.run(|w| {
+                let change = |number| {
+                    if number == 0 {
+                        control.set_threads(threads);
+                        control.set_schedule(preset);
+                        // So long that the loop is offered after it.
+                        let began = Instant::now();
+                        while began.elapsed() < Duration::from_micros(50) {}
+                    }
+                };
+                assert_at_most_once(n, &ranges_of(w, n, &options, change));
+            });
+        }
+    }
+}
