@@ -24,19 +24,19 @@ u64 fib(u64 n) {
     return a + b;
 }
 
-static u64 place(u64 all, u64 columns, u64 left, u64 right, u64 free) {
-    if (columns == all) return 1;
+static u64 place(u64 rows, u64 all, u64 columns, u64 left, u64 right, u64 free) {
+    if (rows == 0) return place_serially(all, columns, left, right, free);
     if (free == 0) return 0;
     u64 bit = free & (0 - free), rest = free ^ bit, first, others = 0;
     u64 c = columns | bit, l = (left | bit) << 1, r = (right | bit) >> 1;
-    sinew::join([&] { first = place(all, c, l, r, all & ~(c | l | r)); },
-                [&] { others = rest ? place(all, columns, left, right, rest) : 0; }, here);
+    sinew::join([&] { first = place(rows - 1, all, c, l, r, all & ~(c | l | r)); },
+                [&] { others = rest ? place(rows, all, columns, left, right, rest) : 0; }, here);
     return first + others;
 }
 
-u64 queens(u64 n) {
+u64 queens(u64 n, u64 rows) {
     u64 all = (1ull << n) - 1;
-    return place(all, 0, 0, 0, all);
+    return place(rows, all, 0, 0, 0, all);
 }
 
 static u64 node(u64 first, u64 leaves) {

@@ -396,7 +396,8 @@ fn a_full_disk_is_one_line() {
 #[test]
 fn an_interrupt_leaves_an_unfinished_report() {
     use std::os::unix::process::ExitStatusExt;
-    const INTERRUPT: i32 = 2;
+    // A background command of a shell ignores the signal of Ctrl-C. There is a handler for neither.
+    const TERMINATE: i32 = 15;
     let out = tempfile::tempdir().unwrap();
     let words = ["wool-speedup", "--size", "full", "--out", out.path().to_str().unwrap()];
     let mut child = sinew(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -404,10 +405,10 @@ fn an_interrupt_leaves_an_unfinished_report() {
     assert!(progress.next().unwrap().unwrap().contains("results so far"));
     assert!(progress.next().unwrap().unwrap().contains("[1/"));
     let sent =
-        Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
+        Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status().unwrap();
     assert!(sent.success());
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.signal(), Some(INTERRUPT));
+    assert_eq!(output.status.signal(), Some(TERMINATE));
     let folder = out.path().join("wool-speedup");
     assert!(fs::read_to_string(folder.join("README.md")).unwrap().contains("**Unfinished**"));
     assert_eq!(meta(&folder)["finished"], false);

@@ -1,5 +1,5 @@
-//! Placing n queens that do not attack each other: count the ways, a task for every choice, without
-//! a cut-off.
+//! Placing n queens that do not attack each other: count the ways, a task for every choice, in all
+//! rows or in the first ones.
 //!
 //! The tree is unbalanced and its nodes are tiny, so this is where a task must be cheap *and* be
 //! found.
@@ -13,23 +13,27 @@ use crate::problem::{Bar, Case, Form, Limit, Measure, Problem, Row, Scale, Team}
 
 pub(crate) const PROBLEM: Problem = Problem {
     name: "nqueens",
-    about: "all placements of n queens: an unbalanced tree of tiny tasks",
+    about: "all placements of n queens: an unbalanced tree of tiny tasks, and of tasks of 100 ns",
     unit: "task",
     serial: serial::run,
     forms,
     cases,
-    warm: |case| sized("warm", case.size.min(6)),
+    warm: |case| Case { kind: case.kind, ..sized("warm", case.size.min(6)) },
     counted: Some(|| [6, 9].map(|size| sized("counted", size))),
     in_processes: true,
     bars: &BARS,
 };
 
-const BARS: [Bar; 1] = [Bar {
-    case: "nqueens 11",
-    what: "one worker, at most 1.25 × serial",
-    measure: Measure::Ratio(Row("sinew", Team::One), Row("serial", Team::One)),
-    limit: Limit::AtMost(1.25),
-}];
+const BARS: [Bar; 2] = [bar("nqueens 11"), bar("nqueens 11, tasks in 5 rows")];
+
+const fn bar(case: &'static str) -> Bar {
+    Bar {
+        case,
+        what: "one worker, at most 1.25 × serial",
+        measure: Measure::Ratio(Row("sinew", Team::One), Row("serial", Team::One)),
+        limit: Limit::AtMost(1.25),
+    }
+}
 
 /// The queens that can be placed beside those before them, for boards from 4 × 4 on: a task each.
 const TASKS: [u64; 11] =
@@ -40,7 +44,28 @@ fn forms() -> Vec<Form> {
 }
 
 fn cases(scale: Scale) -> Vec<Case> {
-    vec![sized(scale.pick("nqueens 11", "nqueens 7"), scale.pick(11, 7))]
+    let (all, some) = scale.pick(
+        ("nqueens 11", "nqueens 11, tasks in 5 rows"),
+        ("nqueens 7", "nqueens 7, tasks in 3 rows"),
+    );
+    let (size, rows) = scale.pick((11, 5), (7, 3));
+    let board = Board::empty(size);
+    let operations = tasks(board, board.free(), rows);
+    vec![sized(all, size), Case { label: some, size, kind: rows, repeats: 1, operations }]
+}
+
+/// The rows whose queens are tasks.
+fn rows(case: &Case) -> u64 {
+    if case.kind == 0 { case.size } else { case.kind }
+}
+
+/// The queens that can be placed beside those before them, in so many rows.
+fn tasks(board: Board, free: u64, rows: u64) -> u64 {
+    if rows == 0 || free == 0 {
+        return 0;
+    }
+    let (next, rest) = board.choose(free);
+    1 + tasks(next, next.free(), rows - 1) + tasks(board, rest, rows)
 }
 
 pub(crate) fn sized(label: &'static str, size: u64) -> Case {
@@ -99,16 +124,10 @@ mod tests {
     /// Catches: a time per task that is that of another number of tasks.
     #[test]
     fn the_tasks_are_the_queens_that_are_placed() {
-        fn placed(board: Board, free: u64) -> u64 {
-            if free == 0 {
-                return 0;
-            }
-            let (next, rest) = board.choose(free);
-            1 + placed(next, next.free()) + placed(board, rest)
-        }
         for size in 4..10 {
             let board = Board::empty(size);
-            assert_eq!(placed(board, board.free()), sized("", size).operations, "{size}");
+            let placed = tasks(board, board.free(), size);
+            assert_eq!(placed, sized("", size).operations, "{size}");
         }
     }
 }

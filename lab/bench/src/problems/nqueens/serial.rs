@@ -8,7 +8,8 @@ pub(super) fn run(case: &Case) -> u64 {
     place(board, board.free())
 }
 
-fn place(board: Board, free: u64) -> u64 {
+/// The ways to fill the rows from this one on.
+pub(super) fn place(board: Board, free: u64) -> u64 {
     if board.is_full() {
         return 1;
     }
