@@ -93,6 +93,30 @@ def row_sum(row, out):
         out[0] += value
 
 
+@numba.njit(inline="never")
+def refuse(i, bad):
+    if i == bad:
+        raise ValueError("refused")
+    return 1
+
+
+@numba.njit(parallel=True)
+def count_unless(n, bad):
+    found = np.zeros(n, np.int64)
+    for i in numba.prange(n):
+        found[i] = refuse(i, bad)
+    return found.sum()
+
+
+@numba.guvectorize(["(int64[:], int64, int64[:])"], "(n),()->(n)", target="parallel",
+                   nopython=True)
+def copy_unless(row, bad, out):
+    for i in range(row.size):
+        if row[i] == bad:
+            raise ValueError("refused")
+        out[i] = row[i]
+
+
 class Results(unittest.TestCase):
     def test_sinew_is_the_layer(self):
         total(np.ones(10))
@@ -181,6 +205,45 @@ class Threads(unittest.TestCase):
         self.assertEqual(sums, {20_000.0})
 
 
+class Exceptions(unittest.TestCase):
+    """numba stores an exception in the thread that meets it. The caller sees those of the rows that
+    its own thread runs, with each layer."""
+
+    def tearDown(self):
+        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+
+    def later_calls_are_right(self):
+        self.assertEqual(numba.get_thread_id(), 0)
+        self.assertEqual(count_unless(1000, -1), 1000)
+        table = np.arange(2000).reshape(1000, 2)
+        np.testing.assert_array_equal(copy_unless(table, -1), table)
+
+    def test_an_exception_of_the_callers_thread_reaches_it_and_later_calls_are_right(self):
+        numba.set_num_threads(1)
+        table = np.arange(2000).reshape(1000, 2)
+        for bad in (0, 500, 999):
+            # Python makes a `SystemError` of the exception that a parallel loop leaves behind.
+            with self.assertRaises(SystemError) as raised:
+                count_unless(1000, bad)
+            self.assertIsInstance(raised.exception.__cause__, ValueError)
+            with self.assertRaisesRegex(ValueError, "refused"):
+                copy_unless(table, bad)
+            self.later_calls_are_right()
+
+    def test_exceptions_of_several_threads_leave_the_pool_in_order(self):
+        table = np.arange(2000).reshape(1000, 2)
+        for bad in range(0, 1000, 37):
+            try:
+                count_unless(1000, bad)
+            except SystemError as error:
+                self.assertIsInstance(error.__cause__, ValueError)
+            try:
+                copy_unless(table, bad)
+            except ValueError as error:
+                self.assertEqual(str(error), "refused")
+            self.later_calls_are_right()
+
+
 class Processes(unittest.TestCase):
     def test_a_forked_child_and_then_its_parent(self):
         printed = script("""
@@ -229,6 +292,8 @@ if __name__ == "__main__":
     def test_ctrl_c_ends_a_loop_at_its_end_and_later_loops_run(self):
         printed = script("""
             total(10)
+            # A shell's background commands ignore the signal, and so do their children.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
             try:
                 while True:

@@ -268,10 +268,11 @@ struct loop_call {
     }
 };
 
-// A function that runs at most once, with the place for its exception.
+// A function that runs at most once, with the place for its exception. A temporary one is moved
+// here, so that a thief reads it without following one more pointer.
 template <class F>
 struct task_call {
-    F& body;
+    std::conditional_t<std::is_move_constructible_v<F>, F, F&> body;
     failure& failed;
 
     static void run(void* context) noexcept {
@@ -395,12 +396,13 @@ T reduce(std::size_t n, const T& identity, Fold&& fold, Combine&& combine,
     }
 }
 
-// Runs both functions, possibly in parallel. Both run, also if one of them throws.
+// Runs both functions, possibly in parallel. Both run, also if one of them throws. Temporary
+// functions, such as closures written here, are moved before.
 template <class F, class G>
 void join(F&& first, G&& second, const options& options = {}) {
     detail::failure failed;
-    detail::task_call<std::remove_reference_t<F>> one{first, failed};
-    detail::task_call<std::remove_reference_t<G>> other{second, failed};
+    detail::task_call<F> one{std::forward<F>(first), failed};
+    detail::task_call<G> other{std::forward<G>(second), failed};
     const sinew_status status =
         sinew_join(options.where(), &one, &decltype(one)::run, &other, &decltype(other)::run);
     failed.rethrow();

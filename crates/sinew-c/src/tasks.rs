@@ -35,7 +35,8 @@ extern "C" fn sinew_join(
         let first = callback(first_context, first)?;
         let second = callback(second_context, second)?;
         pool::run(pool, |w| {
-            w.join(|_| first.call(), |_| second.call());
+            // By value: a thief reads the second one where it reads the task.
+            w.join(move |_| first.call(), move |_| second.call());
             Ok(())
         })
     })

@@ -171,9 +171,14 @@ void controls(const sinew::options& options) {
     std::size_t visits = 0;
     bool ended = false;
     try {
-        sinew::parallel_for(std::size_t(-1) / 4, [&](std::size_t, std::size_t, unsigned worker) {
+        // Nearly endless, so that worker 0 has three ranges before others end the loop.
+        const auto spin = [&](std::size_t begin, std::size_t end, unsigned worker) {
             if (worker == 0 && ++visits == 3) control.cancel();
-        }, under);
+            for (; begin < end; begin++) {
+                for (volatile unsigned turns = 0; turns < 100; turns = turns + 1) continue;
+            }
+        };
+        sinew::parallel_for(std::size_t(-1) / 4, spin, under);
     } catch (const sinew::cancelled& error) {
         ended = error.status() == SINEW_ECANCELLED && *error.what() != '\0';
     }

@@ -40,6 +40,11 @@
 //! children, which it has never started. Nor can a mask that was set here identify them: a user can
 //! have bound a program to the same processors.
 //!
+//! # Pools of Sinew
+//!
+//! A pool that shares the machine by itself would be counted twice. By the mark it finds the
+//! command's row, and follows that (`sinew_coord::Table::share_of_command`).
+//!
 //! # Files
 //!
 //! | file | contents |

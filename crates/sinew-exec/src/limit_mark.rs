@@ -1,6 +1,4 @@
-//! The limit by which a command's processes are recognised: a soft limit on the time, in
-//! microseconds, for which a real-time thread may compute without a pause. Every descendant
-//! inherits it, whatever session and environment it has.
+//! The limit by which a command's processes are recognised ([`ProcessId::mark`]).
 //!
 //! # Not handled
 //!
@@ -13,22 +11,12 @@ use sinew_coord::ProcessId;
 use crate::descendants::all_processes;
 use crate::sys::real_time_limit;
 
-/// No user asks for such a limit, and no thread reaches these hundred thousand years.
-const LEAST: u64 = 1 << 62;
-/// The bits of the highest process number on Linux.
-const PID_BITS: u32 = 22;
-
-/// The limit of a command: no other command's.
-fn limit_of(command: ProcessId) -> u64 {
-    LEAST | (command.started << PID_BITS) & (LEAST - 1) | u64::from(command.pid)
-}
-
 /// Sets the limit of `command`, which this process is about to become.
 pub(crate) fn set(command: ProcessId) {
     let limit = getrlimit(Resource::Rttime);
-    if limit.current.is_none_or(|current| current >= LEAST) {
+    if limit.current.is_none_or(|current| current >= ProcessId::LEAST_MARK) {
         // Fails if the highest limit is lower, which a user has set.
-        let mark = Rlimit { current: Some(limit_of(command)), ..limit };
+        let mark = Rlimit { current: Some(command.mark()), ..limit };
         let _ = setrlimit(Resource::Rttime, mark);
     }
 }
@@ -39,7 +27,7 @@ pub(crate) fn set(command: ProcessId) {
 ///
 /// A system call for every process of the machine, some 0.2 µs each.
 pub(crate) fn processes_of(command: ProcessId) -> Vec<u32> {
-    let limit = Some(limit_of(command));
+    let limit = Some(command.mark());
     all_processes().filter(|&pid| real_time_limit(pid) == limit).collect()
 }
 
@@ -47,14 +35,9 @@ pub(crate) fn processes_of(command: ProcessId) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Catches: commands that share a limit, and a limit that a program can reach.
+    /// Catches: a mark of no command that some process has.
     #[test]
-    fn every_command_has_a_limit_of_its_own() {
-        let limit = |pid, started| limit_of(ProcessId { pid, started });
-        let all = [limit(1, 1), limit(1, 2), limit(2, 1), limit((1 << 22) - 1, 0), limit(1, 0)];
-        for (index, one) in all.iter().enumerate() {
-            assert!(*one >= LEAST && !all[..index].contains(one));
-        }
+    fn no_process_has_the_limit_of_a_command_that_never_was() {
         assert!(processes_of(ProcessId { pid: 1, started: 0 }).is_empty());
     }
 }

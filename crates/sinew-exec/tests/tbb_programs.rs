@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::compile::{MODES, text};
-use common::{Script, flapping, two_cpus, words};
+use common::{Script, end, flapping, two_cpus, words};
 
 const HUNT: &str = include_str!("tbb/hunt.cpp");
 
@@ -53,7 +53,7 @@ fn hunt(folder: &Path, library: &str) -> Option<PathBuf> {
 }
 
 fn plain(program: &Path, case: &str) -> String {
-    text(&Command::new(program).arg(case).output().expect("the program"), case)
+    text(&end(Command::new(program).arg(case)), case)
 }
 
 /// Catches: an output that differs, and a program that waits for a worker that it never gets.

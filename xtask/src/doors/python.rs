@@ -24,19 +24,11 @@ const OTHERS: [&str; 7] = [
     "tbb",
 ];
 
-/// numba's tests: loops with masks, by threads, and the numbers of threads.
-const NUMBAS: [&str; 4] = [
-    "test_num_threads.TestNumThreads",
-    "test_parfors.TestPrangeBasic",
-    "test_parallel_backend.TestParallelBackend.test_threading_concurrent_mix_use_masks",
-    "test_parallel_backend.TestParallelBackend.test_multiprocessing_fork_concurrent_mix_use",
-];
-
 /// Tests beside the package's own.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct PythonOptions {
-    /// Run all of numba's tests of parallel functions as well, with Sinew and with its own OpenMP
-    /// layer (more than half an hour).
+    /// Run all of numba's tests of parallel functions as well, and those that fail with its own
+    /// OpenMP layer (more than half an hour).
     #[arg(long)]
     numba_tests: bool,
 }
@@ -72,12 +64,7 @@ pub(crate) fn python(options: &PythonOptions) -> Result<Option<String>, String> 
     let mut tests = Command::new(&python);
     tests.args(["-m", "unittest", "discover"]).current_dir(source.join("tests"));
     run(&mut tests)?;
-    for name in NUMBAS {
-        let mut tests = Command::new(&python);
-        tests.args(["-m", "sinew.numba", "-m", "numba.runtests"]).current_dir(&folder);
-        tests.arg(format!("numba.tests.{name}"));
-        run(tests.env("NUMBA_NUM_THREADS", "4"))?;
-    }
+    numba::selected(&python, &folder)?;
     page(&python)?;
     if options.numba_tests {
         numba::compare(&python)?;

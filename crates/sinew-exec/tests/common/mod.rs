@@ -111,7 +111,7 @@ impl Script {
                 }
             }
         });
-        let output = child.wait_with_output().expect("the command ends");
+        let output = output_of(child, &format!("{command:?}"));
         drop(stop);
         flapping.join().expect("the script was written");
         output

@@ -9,19 +9,23 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest wait of a test. A hang is a failure; a slow machine is none.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Runs a command without input to its end.
 pub(crate) fn end(command: &mut Command) -> Output {
     command.env_remove("SINEW_EXEC").env_remove("LD_PRELOAD");
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let child = child.expect("the command starts");
+    output_of(child.expect("the command starts"), &format!("{command:?}"))
+}
+
+/// The output of a process that was begun with pipes.
+pub(crate) fn output_of(child: Child, what: &str) -> Output {
     let pid = child.id().to_string();
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(child.wait_with_output().expect("its output")));
     told.recv_timeout(TIMEOUT).unwrap_or_else(|_| {
         let _ = Command::new("kill").args(["-s", "KILL", &pid]).status();
-        panic!("{command:?} never ends");
+        panic!("never ends: {what}");
     })
 }
 
