@@ -16,6 +16,7 @@ use sinew_console::{Failure, read};
 use sinew_coord::{Coordinator, Decision, EnergyCounter, Policy, Request, Row, Script, Table};
 use sinew_sync::atomic::{AtomicBool, Ordering};
 
+use crate::machines::{self, Machines};
 use crate::printer::Printer;
 use crate::values::milliseconds;
 
@@ -34,7 +35,12 @@ pub(crate) struct CoordinatorArgs {
     /// The folder of the machine's energy counters, for the policies by energy
     #[arg(long, value_name = "DIR", default_value = EnergyCounter::FOLDER)]
     pub(crate) powercap: PathBuf,
-    /// Milliseconds between two measurements
+    /// Decide together with the coordinators of other machines, so that a rank that would wait for
+    /// another machine leaves cores to its neighbours; start one on each machine: "mpirun -n
+    /// MACHINES --map-by node sinew coordinator --machines"
+    #[arg(long)]
+    pub(crate) machines: bool,
+    /// Milliseconds between two measurements, and between two decisions with other machines
     #[arg(
         long,
         value_name = "MS",
@@ -64,6 +70,7 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
     // Opened first: without it there is nothing to coordinate.
     let counter = policy.uses_power().then(|| EnergyCounter::open(&args.powercap)).transpose();
     let counter = counter.map_err(|error| failed(&error))?;
+    let world = args.machines.then(machines::reach).transpose()?;
     let stop = stop_at_signals()?;
     // Relaxed: nothing is published by it.
     let is_over = || stop.load(Ordering::Relaxed);
@@ -75,8 +82,9 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
     }
     let mut printer = Printer::start()?;
     printer.print(format!("policy {policy}, table {}\n", table.path().display()))?;
-    let began_ns = table.now_ns();
-    while !is_over() {
+    let (began_ns, interval) = (table.now_ns(), Duration::from_millis(args.interval_ms));
+    let mut machines = world.as_ref().map(|world| Machines::over(world, interval));
+    while !(machines.is_none() && is_over()) {
         let version = table.version();
         let decisions = coordinator.step().map_err(|error| failed(&error))?;
         let rows = table.read();
@@ -86,7 +94,14 @@ pub(crate) fn perform(args: &CoordinatorArgs) -> Result<(), Failure> {
         if decisions.iter().any(|decision| decision.changed > 0) {
             printer.print(shares(&rows, coordinator.watts()))?;
         }
-        coordinator.wait_unless(version, Duration::from_millis(args.interval_ms), is_over);
+        let mut time = interval;
+        if let Some(machines) = &mut machines {
+            if !machines.step(&coordinator, is_over()).map_err(|error| failed(&error))? {
+                break;
+            }
+            time = machines.due_in();
+        }
+        coordinator.wait_unless(version, time, is_over);
     }
     Ok(printer.end()?)
 }

@@ -9,7 +9,7 @@
 //! | `values` | values of several subcommands |
 //! | `exec` | starts a program within a share of the machine |
 //! | `top/` | shows the programs and their shares |
-//! | `coordinator` | policies with a clock, and scripts |
+//! | `coordinator`, `machines` | policies with a clock, and scripts; coordinators of other machines |
 //! | `topo` | shows the machine |
 //! | `printer` | output that never waits for its reader |
 //!
@@ -22,6 +22,7 @@
 mod args;
 mod coordinator;
 mod exec;
+mod machines;
 mod printer;
 mod top;
 mod topo;

@@ -53,6 +53,13 @@ fn help_and_version_go_to_standard_output() {
     }
 }
 
+/// Catches: a coordinator that takes itself for one of several machines.
+#[test]
+fn a_coordinator_over_machines_names_the_missing_part() {
+    let missing = if cfg!(feature = "mpi") { "mpirun -n MACHINES" } else { "feature `mpi`" };
+    assert!(bad(&["coordinator", "--machines"]).contains(missing));
+}
+
 #[test]
 fn a_misspelt_command_or_option_is_refused_in_one_line() {
     assert!(bad(&["exce"]).contains("did you mean `exec`?"));

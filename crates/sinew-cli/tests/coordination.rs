@@ -32,7 +32,7 @@ fn a_coordinator_says_why_and_goes_without_a_trace() {
     let place = folder.path().join("shared");
     let mut coordinator = coordinator(&place, &["--policy", "efficiency"]);
     let table = Table::open(&place).expect("a table");
-    let own = OwnSettings { schedule: Some(Schedule::Static), cores: CpuSet::first(1) };
+    let own = OwnSettings { schedule: Some(Schedule::Static), cores: CpuSet::first(1), job: 0 };
     let member = Member::join(&table, Offer::on("solver", CpuSet::first(1), 1).own_settings(own))
         .expect("a row");
     assert!(coordinator.line_with("arrived").contains("solver"));

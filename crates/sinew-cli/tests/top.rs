@@ -93,6 +93,18 @@ impl Shown {
             is(cell("threads") == row.grant.threads.to_string(), "other threads")?;
             is(program["cores"] == serde_json::json!(cores), "other cores")?;
             is(cell("cores") == row.grant.cores.to_string(), "other cores")?;
+            let value = |has: bool, value: String| has.then_some(value);
+            let job = value(row.own_settings.job != 0, format!("{:x}", row.own_settings.job));
+            is(text("job") == job, "another job")?;
+            // No column if no program has a value.
+            let has_jobs = rows.iter().any(|row| row.own_settings.job != 0);
+            let none = |shown: bool| if shown { "-" } else { "" };
+            is(cell("job") == job.as_deref().unwrap_or(none(has_jobs)), "another job")?;
+            let assigned = value(row.assigned > 0, row.assigned.to_string());
+            is(program["assigned"] == row.assigned, "other cores assigned")?;
+            let has_assigned = rows.iter().any(|row| row.assigned > 0);
+            let shown = assigned.as_deref().unwrap_or(none(has_assigned));
+            is(cell("assigned") == shown, "other cores assigned")?;
             is(text("schedule") == word(row.schedule), "another schedule granted")?;
             is(text("own_schedule") == word(own), "another schedule of its own")?;
             is(
@@ -131,6 +143,10 @@ fn faults() -> Vec<Fault> {
         ("another loop", |shown| shown.json["programs"][0]["loop_schedule"] = "stealing".into()),
         ("another loop", |shown| shown.json["programs"][1]["loop_names_it"] = false.into()),
         ("another loop", |shown| shown.text = shown.text.replace(" own", "    ")),
+        ("another job", |shown| shown.json["programs"][2]["job"] = 0xfeed.into()),
+        ("another job", |shown| shown.text = shown.text.replace("feed", "-   ")),
+        ("other cores assigned", |shown| shown.json["programs"][1]["assigned"] = 0.into()),
+        ("other cores assigned", |shown| shown.text = shown.text.replace("assigned", "assignee")),
         ("another number of programs", |shown| {
             shown.text = shown.text.lines().take(5).map(|line| format!("{line}\n")).collect();
         }),
@@ -149,7 +165,7 @@ fn top_prints_what_the_rows_say() {
     let script = script.parse().expect("a script");
     let mut coordinator =
         Coordinator::start(&table, Policy::Script, script).expect("a coordinator");
-    let own = OwnSettings { schedule: Some(Schedule::Auto), cores: CpuSet::new() };
+    let own = OwnSettings { schedule: Some(Schedule::Auto), cores: CpuSet::new(), job: 0 };
     let granted = LastLoop { schedule: Schedule::Dynamic { chunk: 7 }, named: false };
     let named = LastLoop { schedule: Schedule::Guided { min: 12345 }, named: true };
     let loops = [("open", Some(granted)), ("named", Some(named)), ("set", None), ("default", None)];
@@ -173,11 +189,20 @@ fn top_prints_what_the_rows_say() {
         let asked = rows.iter().filter(|row| row.request.is_some()).count();
         (asked == 2 && rows[0].schedule.is_some() && rows[1].schedule.is_some()).then_some(())
     });
-    let rows = table.read();
-    let shown = eventually("the table as it is", || {
-        let shown = Shown::new(&place);
-        shown.agrees(&rows).map_err(|difference| println!("{difference}")).ok().map(|()| shown)
-    });
+    let shown_as_it_is = || {
+        let rows = table.read();
+        let shown = eventually("the table as it is", || {
+            let shown = Shown::new(&place);
+            shown.agrees(&rows).map_err(|difference| println!("{difference}")).ok().map(|()| shown)
+        });
+        (rows, shown)
+    };
+    let (_, without_job) = shown_as_it_is();
+    assert!(!without_job.text.contains("assigned") && !without_job.text.contains("job"));
+    members[2].set_own_settings(&OwnSettings { job: 0xfeed, ..own });
+    eventually("a job", || table.read().iter().find(|row| row.own_settings.job != 0).map(|_| ()));
+    coordinator.assign(&[(&table.read()[1], 1)]).expect("a change");
+    let (rows, shown) = shown_as_it_is();
     for (what, plant) in faults() {
         let mut other = shown.clone();
         plant(&mut other);

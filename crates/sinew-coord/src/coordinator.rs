@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use sinew_policy::share::{
-    Curve, Event, Meter, Policy, PowerMeter, PowerReading, Reading, Script, Step,
+    Curve, Event, MAX_CORES, Meter, Policy, PowerMeter, PowerReading, Reading, Script, Step,
 };
 
 use crate::decision::{Decision, Reason};
@@ -188,6 +188,39 @@ impl Coordinator {
         }
     }
 
+    /// Assigns cores to programs, in place of those that were assigned before; programs that are
+    /// not named have none then. A program gets its assigned cores, if there are enough for all and
+    /// it has work for them, and a part of what is left. The end of the coordinator withdraws them.
+    ///
+    /// # Errors
+    ///
+    /// As every change: [`Error::Busy`], [`Error::Forked`], [`Error::System`].
+    ///
+    /// # Cost
+    ///
+    /// A change of the table, if anything is new.
+    pub fn assign(&self, cores: &[(&Row, u32)]) -> Result<(), Error> {
+        let of = |row: &Row| {
+            let own = cores.iter().find(|(other, _)| id_of(other) == id_of(row));
+            own.map_or(0, |(_, cores)| (*cores).min(MAX_CORES as u32))
+        };
+        if self.table.snapshot().rows.iter().all(|row| row.assigned == of(row)) {
+            return Ok(());
+        }
+        self.table.change(Reason::Assigned, |state, _| {
+            // Otherwise nothing would withdraw it.
+            if state.coordinator == Some(self.process) {
+                state.rows.iter_mut().for_each(|row| row.assigned = of(row));
+            }
+            Ok(Change { subject: None, wakes_all: false })
+        })
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
     /// A program's last measured speed in items a second, if it is known.
     pub fn rate(&self, program: ProcessId) -> Option<f64> {
         let rates = self.programs.iter().filter(|((process, _), _)| *process == program);
@@ -227,7 +260,8 @@ impl Coordinator {
         // A stopped program does no work, so it is not measured.
         for row in state.rows.iter().filter(|row| !row.stopped) {
             let reading = Reading {
-                at_ns: now,
+                // A program that waits for other ranks is not slow.
+                at_ns: now.saturating_sub(row.waited_ns.saturating_add(row.idled_ns)),
                 items: row.progress,
                 cores: row.grant.threads,
                 epoch: row.epoch,
@@ -373,22 +407,67 @@ mod tests {
             let offer = Offer::on("lone", CpuSet::first(CPUS), CPUS as u32);
             let member = Member::join(table, offer).unwrap();
             let (mut last_ns, mut energy_uj) = (sys::now_ns(), 0.0);
-            let mut share = member.share();
             // On two cores it is nearly as fast as on four, and the machine needs half as much.
-            while table.read()[0].curve.points().len() < 2 || share.threads != 2 {
+            let is_settled = |row: &Row| row.curve.points().len() >= 2 && row.grant.threads == 2;
+            while !is_settled(&table.read()[0]) {
                 let now_ns = sys::now_ns();
                 let seconds = (now_ns - std::mem::replace(&mut last_ns, now_ns)) as f64 / 1e9;
-                share = member.share();
-                let threads = f64::from(share.threads);
+                let threads = f64::from(member.share().threads);
                 member.report((seconds * (1e9 + threads * 1e7)) as u64);
                 energy_uj += seconds * threads * 10e6;
                 write("energy_uj", &format!("{energy_uj:.0}\n"));
                 coordinator.step().unwrap();
             }
+            let share = member.share();
             assert!(share.is_binding() && share.neighbours == 0, "{share:?}");
+            assert_eq!(share.threads, 2);
             assert!(coordinator.watts().is_some() && table.power().is_some());
-            let (grant, curve) = (&table.read()[0].grant, table.read()[0].curve);
-            assert_eq!((grant.threads, curve.points()[0].cores), (2, 2));
+            assert_eq!(table.read()[0].curve.points()[0].cores, 2);
+        });
+    }
+
+    /// Catches: assigned cores that are not granted, that a program without work for them keeps, or
+    /// that stay when the coordinator ends.
+    #[test]
+    fn assigned_cores_are_granted_until_the_coordinator_ends() {
+        with_table(|table| {
+            let coordinator = Coordinator::start(table, Policy::Equal, Script::default()).unwrap();
+            let join = |name| {
+                Member::join(table, Offer::on(name, CpuSet::first(CPUS), CPUS as u32)).unwrap()
+            };
+            let (first, second) = (join("first"), join("second"));
+            let threads = || {
+                let rows = table.read();
+                ["first", "second"].map(|name| {
+                    rows.iter().find(|row| row.name.as_str() == name).unwrap().grant.threads
+                })
+            };
+            let assign = |cores: [u32; 2]| {
+                let rows = table.read();
+                let cores: Vec<(&Row, u32)> = rows.iter().zip(cores).collect();
+                coordinator.assign(&cores).unwrap();
+            };
+            assign([3, 1]);
+            assert_eq!(threads(), [3, 1]);
+            let version = table.version();
+            assign([3, 1]);
+            assert_eq!(table.version(), version, "nothing is new");
+            // A member that does not know of its neighbour yet publishes its demand later.
+            for (demand, expected) in [(1, [1, 3]), (4, [3, 1])] {
+                first.set_demand(demand);
+                while threads() != expected {
+                    std::thread::yield_now();
+                }
+            }
+            assign([1, 1]);
+            assert_eq!(threads(), [2, 2], "no core stays idle");
+            assign([1, 3]);
+            coordinator.assign(&[]).unwrap();
+            assert!(table.read().iter().all(|row| row.assigned == 0));
+            assign([1, 3]);
+            drop(coordinator);
+            assert_eq!(threads(), [2, 2]);
+            drop((first, second));
         });
     }
 

@@ -30,6 +30,10 @@ pub(crate) enum LiveWord {
     Progress,
     /// The schedule of its last loop; 0 if it has run none.
     LastLoop,
+    /// Nanoseconds in which it has waited for slower ranks of its job since it joined.
+    Waited,
+    /// Nanoseconds in which it has waited for a part of its job's work since it joined.
+    Idled,
 }
 
 /// Writes the copy that is not in force, and puts it in force. Returns its version.

@@ -33,10 +33,12 @@ pub enum Reason {
     OwnSettings,
     /// The table was damaged, and the readable part of it was restored.
     Repaired,
+    /// A coordinator over machines assigned cores to the programs.
+    Assigned,
 }
 
 impl Reason {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Arrived,
         Self::Left,
         Self::Died,
@@ -49,6 +51,7 @@ impl Reason {
         Self::Stopped,
         Self::Continued,
         Self::OwnSettings,
+        Self::Assigned,
     ];
 
     /// The reason in one or two words, for a log.
@@ -66,6 +69,7 @@ impl Reason {
             Self::Continued => "continued",
             Self::OwnSettings => "chose",
             Self::Repaired => "repaired",
+            Self::Assigned => "assigned",
         }
     }
 }

@@ -37,7 +37,8 @@ impl Forger {
         let mapping = table.mapping();
         publish(&mapping, &state);
         for row in &state.rows {
-            for word in [LiveWord::Demand, LiveWord::Progress] {
+            let words = [LiveWord::Demand, LiveWord::Progress, LiveWord::Waited, LiveWord::Idled];
+            for word in words {
                 let value = self.number();
                 // Relaxed: a live line is statistics.
                 live_word(&mapping, row.slot, word)
@@ -96,7 +97,12 @@ impl Forger {
             max,
             weight: self.one_of(&[*WEIGHTS.start(), 1.0, 3.0, *WEIGHTS.end()]),
             mask: self.cores(),
-            own_settings: OwnSettings { schedule: self.maybe(Self::schedule), cores: self.cores() },
+            assigned: self.below(MAX_CORES as u64 + 1) as u32,
+            own_settings: OwnSettings {
+                schedule: self.maybe(Self::schedule),
+                cores: self.cores(),
+                job: self.number(),
+            },
             grant: Grant { threads: self.below(MAX_CORES as u64 + 1) as u32, cores: self.cores() },
             schedule: self.maybe(Self::schedule),
             epoch: self.number(),

@@ -25,6 +25,7 @@
 //! | `table`, `copies`, `lock` | the file: its words, how it is read and changed, its lock |
 //! | `member`, `offer` | a program in the table: its state and two threads; its offer and its share |
 //! | `table_state`, `row`, `decision`, `words` | the contents of the table as values and as words; pure |
+//! | `command` | the commands of `sinew exec`, and the mark of their processes |
 //! | `coordinator`, `powercap` | measured speeds and scripts, which need a clock; energy counters |
 //! | `table_folder`, `private` | the path of the file, and the checks of its owner and mode |
 //! | `oracle`, `forger` | for tests: forged tables, and the checks that every table must pass |
@@ -43,6 +44,7 @@
 //! namespaces. It does not show programs that do not take part either: the kernel shares cores with
 //! those. CPUs that are switched off while programs run: only the masks show it.
 
+mod command;
 mod coordinator;
 mod copies;
 #[cfg(test)]

@@ -179,11 +179,34 @@ impl Member {
     /// Adds to the items that the program has completed, in a unit of its own. A coordinator
     /// measures by them how fast the program is on how many cores.
     pub fn report(&self, items: u64) {
+        self.add(LiveWord::Progress, items);
+    }
+
+    fn add(&self, word: LiveWord, more: u64) {
         if !self.shared.table.is_of_another_process() {
-            let location = self.shared.location();
-            live_word(&location.mapping, location.slot, LiveWord::Progress)
-                .fetch_add(items, Ordering::Relaxed);
+            let location = self.shared.location.lock();
+            live_word(&location.mapping, location.slot, word).fetch_add(more, Ordering::Relaxed);
         }
+    }
+
+    /// Adds to the time in which the program has waited for slower ranks of its job. A coordinator
+    /// measures by it what part of the job's work each rank has.
+    ///
+    /// # Cost
+    ///
+    /// An uncontended lock and an addition.
+    pub fn report_wait(&self, time: Duration) {
+        self.add(LiveWord::Waited, nanoseconds(time));
+    }
+
+    /// Adds to the time in which the program has waited for a part of its job's work, which others
+    /// give it. A coordinator sees by it that no rank waits for this one.
+    ///
+    /// # Cost
+    ///
+    /// As [`report_wait`](Self::report_wait).
+    pub fn report_idle(&self, time: Duration) {
+        self.add(LiveWord::Idled, nanoseconds(time));
     }
 
     /// Leaves: removes the row, so that the other programs get its cores. The share keeps its last
@@ -207,6 +230,10 @@ impl Member {
     pub fn program(&self) -> ProcessId {
         self.shared.program
     }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Members of this process. Those of pools that are never dropped leave when the process ends.

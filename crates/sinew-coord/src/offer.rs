@@ -7,6 +7,7 @@ use sinew_policy::share::{Grant, MAX_CORES};
 use crate::machine;
 use crate::process::ProcessId;
 use crate::row::{Name, OwnSettings, Row, WEIGHTS};
+use crate::table_state::TableState;
 
 /// The description of a program that joins the table.
 ///
@@ -141,6 +142,20 @@ impl Share {
     pub(crate) fn whole(offer: &Offer) -> Self {
         let (threads, cores) = (offer.max, offer.mask.clone());
         Self { threads, cores, schedule: None, epoch: 0, neighbours: 0, requested: false }
+    }
+
+    /// The share of the program of this row.
+    pub(crate) fn of(row: &Row, state: &TableState) -> Self {
+        let requested = state.policy.uses_power()
+            || row.request.as_ref().is_some_and(|request| state.policy.follows(request));
+        Self {
+            threads: row.grant.threads,
+            cores: row.grant.cores.clone(),
+            schedule: row.schedule,
+            epoch: row.epoch,
+            neighbours: state.rows.len() - 1,
+            requested,
+        }
     }
 
     /// Whether the program has to keep to these threads and cores. A lone program without a request

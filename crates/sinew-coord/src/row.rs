@@ -98,6 +98,9 @@ pub struct OwnSettings {
     /// The cores that it has pinned its threads to; it gets no others. Empty if it has not pinned
     /// them.
     pub cores: CpuSet,
+    /// The number of the job of which it is a rank, the same for all ranks of the job on all
+    /// machines; 0 if it is of none.
+    pub job: u64,
 }
 
 /// A program in the table.
@@ -115,6 +118,9 @@ pub struct Row {
     pub min: u32,
     /// Cores it can use at most.
     pub max: u32,
+    /// The cores that a coordinator over machines has assigned to it, which count as its minimum as
+    /// far as it has work for them; 0 if none has.
+    pub assigned: u32,
     /// Its part in proportion to the other programs' weights.
     pub weight: f64,
     /// The cores it may run on.
@@ -136,6 +142,10 @@ pub struct Row {
     pub stopped: bool,
     /// Items that it has completed since it joined.
     pub progress: u64,
+    /// Nanoseconds in which it has waited for slower ranks of its job since it joined.
+    pub waited_ns: u64,
+    /// Nanoseconds in which it has waited for a part of its job's work since it joined.
+    pub idled_ns: u64,
     /// The schedule of its last loop, as the program reported it.
     pub last_loop: Option<LastLoop>,
     /// Its measured speed for each number of cores.
@@ -151,7 +161,7 @@ pub const WEIGHTS: std::ops::RangeInclusive<f64> = 0.01..=100.0;
 impl Row {
     /// The cores that it would use: those it has pinned its threads to, if its mask allows any of
     /// them; else its mask.
-    pub(crate) fn usable(&self) -> CpuSet {
+    pub fn usable(&self) -> CpuSet {
         let pinned = self.mask.intersection(&self.own_settings.cores);
         if pinned.is_empty() { self.mask.clone() } else { pinned }
     }
@@ -168,10 +178,12 @@ impl Row {
         write_process(self.watchdog, out);
         self.name.encode(out);
         out.pair(self.min, self.max);
+        out.put(u64::from(self.assigned));
         out.put(self.weight.to_bits());
         write_cores(&self.mask, out);
         write_schedule(self.own_settings.schedule, out);
         write_cores(&self.own_settings.cores, out);
+        out.put(self.own_settings.job);
         write_grant(&self.grant, out);
         write_schedule(self.schedule, out);
         out.put(self.epoch);
@@ -188,10 +200,12 @@ impl Row {
         let watchdog = read_process(words)?;
         let name = Name::decode(words)?;
         let (min, max) = words.pair()?;
+        let assigned = words.small(MAX_CORES as u32)?;
         let weight = f64::from_bits(words.take()?);
         let mask = read_cores(words)?;
+        let (own_schedule, own_cores) = (read_schedule(words)?, read_cores(words)?);
         let own_settings =
-            OwnSettings { schedule: read_schedule(words)?, cores: read_cores(words)? };
+            OwnSettings { schedule: own_schedule, cores: own_cores, job: words.take()? };
         let (grant, schedule) = (read_grant(words)?, read_schedule(words)?);
         let (epoch, joined_ns) = (words.take()?, words.take()?);
         let (demand, stopped) = words.pair()?;
@@ -202,6 +216,7 @@ impl Row {
             name,
             min,
             max,
+            assigned,
             weight,
             mask,
             own_settings,
@@ -212,6 +227,8 @@ impl Row {
             demand,
             stopped: stopped == 1,
             progress: 0,
+            waited_ns: 0,
+            idled_ns: 0,
             last_loop: None,
             curve: read_curve(words)?,
             request: read_request(words)?,

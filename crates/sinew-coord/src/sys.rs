@@ -33,6 +33,11 @@ pub(crate) fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
+/// This process's soft limit on real-time computing, in microseconds; `None` if it has none.
+pub(crate) fn real_time_limit() -> Option<u64> {
+    rustix::process::getrlimit(Resource::Rttime).current
+}
+
 /// Opens a folder, and fails if the path is a link.
 pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -22,6 +22,10 @@ pub(crate) fn user() -> u32 {
     0
 }
 
+pub(crate) fn real_time_limit() -> Option<u64> {
+    None
+}
+
 /// A mapping, which cannot exist here.
 #[derive(Debug)]
 pub(crate) enum Mapping {}

@@ -74,7 +74,7 @@ use crate::table_folder;
 use crate::table_state::TableState;
 
 /// Version of the layout and of the kind of lock; a part of the file's name.
-const LAYOUT: u64 = 5;
+const LAYOUT: u64 = 6;
 const MAGIC: u64 = u64::from_le_bytes(*b"sinewtbl");
 
 /// Files that may lose their name one after the other before a change gives up.
@@ -302,6 +302,8 @@ impl Table {
         for row in &mut state.rows {
             let word = |word| live_word(&mapping, row.slot, word).load(Ordering::Relaxed);
             row.progress = word(LiveWord::Progress);
+            row.waited_ns = word(LiveWord::Waited);
+            row.idled_ns = word(LiveWord::Idled);
             row.last_loop = LastLoop::from_word(word(LiveWord::LastLoop));
         }
         state

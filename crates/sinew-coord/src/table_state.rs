@@ -135,11 +135,12 @@ impl TableState {
         Some(&mut self.rows[at]).filter(|row| row.program == program)
     }
 
-    /// Ends the coordination: the default policy is in force again, and all requests are withdrawn.
+    /// Ends the coordination: the default policy is in force again, and all requests and assigned
+    /// cores are withdrawn.
     pub(crate) fn end_coordination(&mut self) {
         self.coordinator = None;
         self.policy = Policy::default();
-        self.rows.iter_mut().for_each(|row| row.request = None);
+        self.rows.iter_mut().for_each(|row| (row.request, row.assigned) = (None, 0));
     }
 
     /// Programs that may be stopped, except the one in slot `but`. Each of them has cores that
@@ -253,10 +254,11 @@ impl TableState {
 
 impl Row {
     fn as_program(&self) -> Program {
+        // A stopped program has no demand, whatever its live line says.
+        let demand = if self.stopped { 0 } else { self.demand };
         Program {
-            // A stopped program has no demand, whatever its live line says.
-            demand: if self.stopped { 0 } else { self.demand },
-            min: self.min,
+            demand,
+            min: self.min.max(self.assigned.min(demand)).min(self.max),
             max: self.max,
             weight: self.weight,
             mask: self.usable(),

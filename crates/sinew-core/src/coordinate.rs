@@ -27,6 +27,14 @@ impl PoolBuilder {
     /// (`sinew coordinator --policy proportional`). Other pools, and all pools on other systems, do
     /// not share: each runs all its threads, and the kernel divides the cores among them.
     ///
+    /// Under `sinew exec` the command's row stands for its pools. They have no rows: they follow
+    /// the command's share, with its weight and its least number of cores, and
+    /// [`Pool::share`](crate::Pool::share) is `None`. They take another share within a tenth of a
+    /// second, and [`Pool::lend`](crate::Pool::lend) has no effect, since `sinew exec` measures
+    /// what the command uses. Several such pools of one command run on the same cores. A pool that
+    /// outlives its command gets a row. So has a pool of a command whose threads `sinew exec`
+    /// leaves alone, such as a rank of MPI.
+    ///
     /// # Cost
     ///
     /// Three threads that sleep. While other programs share, one of them reads the pool's counters

@@ -9,7 +9,8 @@
 //! without a schedule of their own use (`preset`). The row also holds the settings that the program
 //! has made: with a schedule of its own it is granted none, and with processors for its threads
 //! only those. It names the schedule of the last loop. A pool that lends, or was idle for a while,
-//! is *dormant*: it demands nothing, its share agent sleeps, and the next call wakes it.
+//! is *dormant*: it demands nothing, its share agent sleeps, and the next call wakes it. A pool
+//! under `sinew exec` has no row, and follows the command's (`command`).
 //!
 //! # Invariants
 //!
@@ -33,11 +34,16 @@
 //! the number of its core, and makes four system calls if its thread is moved. The share agent
 //! reads the counters of all workers, except while the pool is idle.
 
+mod command;
+#[cfg(test)]
+mod tests;
+
 use std::any::Any;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::{Arc, Once, OnceLock, Weak};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use sinew_coord::{
     Error, Member, Offer, OwnSettings, Table, WEIGHTS, default_folder, layout, layout_of,
@@ -94,6 +100,8 @@ pub(crate) struct Sharing {
     granted_cores: [AtomicU64; 16],
     /// Items that the program has reported as done.
     reported: AtomicU64,
+    /// The number of the program's job; 0 if it is a rank of none.
+    job: AtomicU64,
     /// The processors that the process may use; `None` on a described machine.
     allowed: Option<CpuSet>,
     table: TableAccess,
@@ -121,6 +129,7 @@ impl Sharing {
             confined: AtomicBool::new(false),
             granted_cores: std::array::from_fn(|_| AtomicU64::new(u64::MAX)),
             reported: AtomicU64::new(0),
+            job: AtomicU64::new(0),
         }
     }
 
@@ -167,12 +176,14 @@ impl Sharing {
 
     /// The share agent's thread.
     fn run_agent(self: &Arc<Self>, pool: &Weak<PoolState>) {
-        let Some((most, published)) =
-            pool.upgrade().map(|pool| (pool.slots.len() as u32, pool.published()))
-        else {
+        let Some(most) = pool.upgrade().map(|pool| pool.slots.len() as u32) else { return };
+        let mut state = AgentState::default();
+        let mut table = self.table.open();
+        if table.as_mut().is_ok_and(|table| self.follow_command(table, pool, &mut state)) {
             return;
-        };
-        let member = match self.table.join(most, published.own_settings.clone()) {
+        }
+        let own_settings = state.published.own_settings.clone();
+        let member = match table.and_then(|table| self.table.join(&table, most, own_settings)) {
             Ok(member) => member,
             Err(error) => {
                 pool.upgrade().into_iter().for_each(|pool| pool.stay_alone(&error));
@@ -183,12 +194,11 @@ impl Sharing {
         let (sharing, theirs) = (Arc::downgrade(self), Weak::clone(pool));
         member.on_change(move |share| {
             if let (Some(sharing), Some(pool)) = (sharing.upgrade(), theirs.upgrade()) {
-                pool.take_share(&sharing, share);
+                pool.take_share(&sharing, share, true);
             }
         });
-        let mut state = AgentState { published, ..AgentState::default() };
         while !self.is_ending() {
-            if let Some(published) = pool.upgrade().map(|pool| pool.published()) {
+            if let Some(published) = pool.upgrade().map(|pool| self.published(&pool)) {
                 member.set_own_settings(&published.own_settings);
                 member.set_last_loop(published.last_loop);
                 state.published = published;
@@ -264,26 +274,43 @@ impl Sharing {
         self.dormant.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst); // N3
         let is_idle =
-            |pool: Arc<PoolState>| !pool.is_active() && pool.published() == state.published;
+            |pool: Arc<PoolState>| !pool.is_active() && self.published(&pool) == state.published;
         if pool.upgrade().is_some_and(is_idle) && !self.is_ending() {
             before();
             self.agent.park();
         }
         self.dormant.store(false, Ordering::Relaxed);
     }
+
+    /// The settings that the row of `pool` should have.
+    fn published(&self, pool: &PoolState) -> Published {
+        let (preset, cores) = (&pool.limit.schedule, pool.pinned_to().into_iter().collect());
+        // Relaxed: N3 orders it.
+        let job = self.job.load(Ordering::Relaxed);
+        let own_settings = OwnSettings { schedule: preset.chosen(), cores, job };
+        Published { own_settings, last_loop: preset.last_loop() }
+    }
 }
 
 impl TableAccess {
-    fn join(&self, threads: u32, own_settings: OwnSettings) -> Result<Member, Error> {
-        let RequestedShare { folder, weight, min_threads, .. } = &self.requested_share;
-        let folder = folder.clone().unwrap_or_else(default_folder);
-        let table = Table::open_on(&folder, self.machine.clone().unwrap_or_else(layout))?;
+    fn open(&self) -> Result<Table, Error> {
+        let folder = self.requested_share.folder.clone().unwrap_or_else(default_folder);
+        Table::open_on(&folder, self.machine.clone().unwrap_or_else(layout))
+    }
+
+    fn join(
+        &self,
+        table: &Table,
+        threads: u32,
+        own_settings: OwnSettings,
+    ) -> Result<Member, Error> {
+        let RequestedShare { weight, min_threads, .. } = &self.requested_share;
         let offer = match &self.machine {
             Some(machine) => Offer::on(&program_name(), machine.cores(), threads),
             None => Offer::new(&program_name()).max(threads),
         };
         let min = u32::try_from(*min_threads).unwrap_or(u32::MAX);
-        Member::join(&table, offer.weight(*weight).min(min).own_settings(own_settings))
+        Member::join(table, offer.weight(*weight).min(min).own_settings(own_settings))
     }
 }
 
@@ -309,12 +336,14 @@ fn program_name() -> String {
 }
 
 impl PoolState {
-    /// Follows the grants of the table, on the member's listener thread.
-    fn take_share(&self, sharing: &Sharing, share: &Share) {
+    /// Follows the grants of the table, on the member's listener thread. Pins the threads to the
+    /// granted cores only if `may_pin`.
+    fn take_share(&self, sharing: &Sharing, share: &Share, may_pin: bool) {
         if self.is_of_another_process() {
             return;
         }
-        let confined = share.is_binding() && share.cores.len() == share.threads as usize;
+        let one_each = share.cores.len() == share.threads as usize;
+        let confined = may_pin && share.is_binding() && one_each;
         let words = share.cores.words().iter().copied().chain(std::iter::repeat(0));
         for (granted, word) in sharing.granted_cores.iter().zip(words) {
             granted.store(word, Ordering::Relaxed);
@@ -332,18 +361,12 @@ impl PoolState {
     fn stay_alone(&self, why: &dyn Display) {
         static SAID: Once = Once::new();
         self.limit.schedule.observe(false);
+        self.set_limit(Source::Others, usize::MAX);
         SAID.call_once(|| {
             // One write; a failure is ignored.
             let line = format!("sinew: this program shares the machine with no other: {why}\n");
             let _ = io::stderr().write_all(line.as_bytes());
         });
-    }
-
-    /// The settings that its row should have.
-    fn published(&self) -> Published {
-        let (preset, cores) = (&self.limit.schedule, self.pinned_to().into_iter().collect());
-        let own_settings = OwnSettings { schedule: preset.chosen(), cores };
-        Published { own_settings, last_loop: preset.last_loop() }
     }
 
     /// Pins the threads to the granted cores, or, with `None`, by the mapping alone. An explicit
@@ -483,8 +506,8 @@ impl Pool {
         hooks.find_map(<dyn Any>::downcast_ref)
     }
 
-    /// The pool's share of the machine, once it is in the table: see
-    /// [`PoolBuilder::coordinate`](crate::PoolBuilder::coordinate).
+    /// The pool's share of the machine, once it is in the table, where pools of commands under
+    /// `sinew exec` are not: see [`PoolBuilder::coordinate`](crate::PoolBuilder::coordinate).
     pub fn share(&self) -> Option<Share> {
         let member = self.sharing()?.member.get();
         member.filter(|_| !self.is_of_another_process()).map(Member::share)
@@ -517,6 +540,41 @@ impl Pool {
         }
     }
 
+    /// Says that the program is a rank of the job with this number, which is the same on all ranks
+    /// of the job; 0 is none. A coordinator over machines sees by it which programs of several
+    /// machines belong together.
+    pub fn set_job(&self, job: u64) {
+        if let Some(sharing) = self.sharing() {
+            // Relaxed: N3 orders it.
+            sharing.job.store(job, Ordering::Relaxed);
+            sharing.wake();
+        }
+    }
+
+    /// Reports that the program has waited so long for slower ranks of its job. Coordinators
+    /// measure by it what part of the job's work each rank has.
+    ///
+    /// # Cost
+    ///
+    /// An uncontended lock and an addition; nothing for a pool that does not share.
+    pub fn report_wait(&self, time: Duration) {
+        if let Some(member) = self.sharing().and_then(|sharing| sharing.member.get()) {
+            member.report_wait(time);
+        }
+    }
+
+    /// Reports that the program has waited so long for a part of its job's work, which other ranks
+    /// give it. Coordinators see by it that no rank waits for this one.
+    ///
+    /// # Cost
+    ///
+    /// As [`report_wait`](Self::report_wait).
+    pub fn report_idle(&self, time: Duration) {
+        if let Some(member) = self.sharing().and_then(|sharing| sharing.member.get()) {
+            member.report_idle(time);
+        }
+    }
+
     /// Reports that the program has finished so many more items, of any kind that it counts.
     /// Coordinators use the count to measure its speed by number of cores. Calls, tasks and chunks
     /// are counted automatically.
@@ -525,76 +583,5 @@ impl Pool {
             // Relaxed: statistics.
             sharing.reported.fetch_add(items, Ordering::Relaxed);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use sinew_coord::{Member, Offer, Table};
-    use sinew_sync::atomic::Ordering;
-    use sinew_topology::CpuSet;
-
-    use super::{AgentState, PoolHook, Sharing};
-    use crate::Pool;
-    use crate::requested_share::RequestedShare;
-
-    fn wait_until(mut is_so: impl FnMut() -> bool) {
-        while !is_so() {
-            std::thread::yield_now();
-        }
-    }
-
-    /// Catches: a single pool whose share agent keeps reading counters while the pool is idle, or
-    /// does not wake for the next call.
-    #[test]
-    fn the_share_agent_of_a_lone_pool_sleeps_while_it_idles() {
-        if !cfg!(target_os = "linux") {
-            return println!("skipped: programs share a table on Linux only");
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("shared");
-        let pool = Pool::builder().threads(2).coordinate_in(&place).build().unwrap();
-        wait_until(|| pool.share().is_some());
-        let table = Table::open(&place).unwrap();
-        let is_dormant = || pool.sharing().is_some_and(|sharing| sharing.is_dormant());
-        for _ in 0..2 {
-            wait_until(is_dormant);
-            let before = table.read()[0].progress;
-            pool.run(|w| w.join(|_| 1, |_| 2));
-            wait_until(|| table.read()[0].progress > before);
-        }
-    }
-
-    /// Catches: a pool that keeps its cores for as long as usual although it lends, and one that
-    /// goes on lending after its next call.
-    #[test]
-    fn a_pool_that_lends_demands_nothing_at_the_next_look_until_it_is_called() {
-        if !cfg!(target_os = "linux") {
-            return println!("skipped: programs share a table on Linux only");
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let table = Table::open(&folder.path().join("shared")).unwrap();
-        let _other = Member::join(&table, Offer::new("other").max(2)).unwrap();
-        let member = Member::join(&table, Offer::new("lender").max(2)).unwrap();
-        let pool = Pool::builder().threads(2).build().unwrap();
-        let sharing = Sharing::new(RequestedShare::default(), None, &CpuSet::new());
-        let mut state = AgentState::default();
-        let mut look = || {
-            state.demand.sample(2, 2, 2);
-            // The agent would sleep.
-            sharing.agent.unpark();
-            sharing.report_to_neighbours(&member, &Arc::downgrade(&pool.state), 2, &mut state);
-            let rows = table.read();
-            rows.iter().find(|row| row.name.to_string() == "lender").unwrap().demand
-        };
-        assert_eq!(look(), 2);
-        sharing.lends.store(true, Ordering::Relaxed);
-        // Workers are busy until they have begun to search.
-        wait_until(|| pool.state.busy() == 0);
-        assert_eq!(look(), 0);
-        sharing.external_thread_came();
-        assert_eq!(look(), 2);
     }
 }

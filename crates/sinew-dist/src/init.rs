@@ -2,6 +2,8 @@
 
 use crate::World;
 use crate::init_error::InitError;
+#[cfg(feature = "mpi")]
+use crate::share::Job;
 use crate::threads;
 
 /// The variables in which launchers say how many ranks there are.
@@ -37,7 +39,13 @@ pub fn init() -> Result<World, InitError> {
         Some(_) => {
             let here = number(&RANKS_HERE, |name| std::env::var(name).ok()).unwrap_or(1);
             let link = crate::mpi::Mpi::start()?;
-            Ok(World::over(Box::new(link)).with_ranks_here(here))
+            let world = World::over(Box::new(link)).with_ranks_here(here);
+            // The job of a rank that joins one has its number already.
+            if world.joined() {
+                return Ok(world);
+            }
+            let job = world.broadcast(&Job::draw());
+            Ok(world.with_job(job))
         }
         #[cfg(not(feature = "mpi"))]
         Some(ranks) if ranks > 1 => Err(InitError::WithoutMpi(ranks)),

@@ -24,6 +24,7 @@
 //! | [`wire`] | values as bytes: plain data, or serde |
 //! | [`link`] | the network as a trait |
 //! | [`threads`] | ranks as threads of one process, for tests |
+//! | `machines` | coordinators of several machines, which decide together; `coordinate` |
 //! | `mpi` | the network of MPI; with the feature `mpi` |
 //!
 //! # Ranks that share a machine
@@ -31,11 +32,18 @@
 //! Pools of several ranks on one machine share its cores (`PoolBuilder::coordinate`), and a rank
 //! that waits lends its own to the others: see [`World::pool_builder`].
 //!
+//! # Jobs that grow and shrink
+//!
+//! Between two calls ranks may be added ([`World::grow`]) or rest ([`World::shrink`]). Arrays and
+//! grids move with them ([`Dist::spread`], [`Grid::spread`]). A bag may be stopped for it at any
+//! time ([`bag::Bag::run_until`]).
+//!
 //! # When a rank fails
 //!
 //! The job ends. A panic that leaves the thread of a [`World`] ends all ranks: over MPI one line
 //! names the rank and the panic, and the status is not 0. A rank that ends while another needs it
-//! ends the job as well. A bag can survive the loss of ranks ([`bag::Bag::survive_losses`]).
+//! ends the job as well, and so does one that catches a panic which left a call. A bag can survive
+//! the loss of ranks ([`bag::Bag::survive_losses`]).
 //!
 //! # Not handled
 //!
@@ -47,6 +55,8 @@ mod grid;
 mod init;
 mod init_error;
 pub mod link;
+#[cfg(all(feature = "coordinate", not(shuttle)))]
+pub mod machines;
 #[cfg(feature = "mpi")]
 pub mod mpi;
 #[cfg(feature = "mpi")]
@@ -65,4 +75,4 @@ pub use init::{init, launched};
 pub use init_error::InitError;
 pub use link::Rank;
 pub use report::RankReport;
-pub use world::{Traffic, World};
+pub use world::{GrowError, Shrunk, Traffic, World};

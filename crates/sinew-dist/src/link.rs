@@ -60,8 +60,23 @@ pub trait Link {
     /// The number of this rank, below [`size`](Self::size).
     fn rank(&self) -> Rank;
 
-    /// The number of ranks.
+    /// The number of ranks, those that rest included.
     fn size(&self) -> u32;
+
+    /// Starts `more` ranks with the numbers from [`size`](Self::size) on, which run this program
+    /// from its beginning. All ranks call it after they have received all messages that they need.
+    ///
+    /// # Errors
+    ///
+    /// Why none was started. All ranks get it.
+    fn grow(&mut self, _more: u32) -> Result<(), String> {
+        Err("this network cannot start ranks".to_owned())
+    }
+
+    /// Whether [`grow`](Self::grow) has started this rank.
+    fn joined(&self) -> bool {
+        false
+    }
 
     /// Sends `bytes` to rank `to`, which may be this one. Does not wait for the receiver.
     fn send(&mut self, to: Rank, tag: Tag, bytes: Vec<u8>);

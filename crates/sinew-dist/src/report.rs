@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::World;
 use crate::link::Rank;
+use crate::share::machine;
 use crate::world::Traffic;
 
 /// The work of a rank since its world was made. Times are in seconds.
@@ -60,10 +61,4 @@ impl World {
             counters: counters.iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         })
     }
-}
-
-/// The name of this machine in the network.
-fn machine() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim().to_owned()
 }

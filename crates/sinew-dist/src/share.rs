@@ -14,13 +14,51 @@
 //! - S1: a rank lends once a wait at most.
 //! - S2: what is lent changes the time of a call, never its result.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use sinew::PoolBuilder;
+use sinew::{Pool, PoolBuilder};
 
 /// A rank waits for so long before it lends: a table that is changed twice and a neighbour that
 /// wakes cost about as much.
 pub(crate) const PATIENCE: Duration = Duration::from_micros(300);
+
+/// The number of a job, 0 for none, and whether the rank's pool knows it.
+#[derive(Debug, Default)]
+pub(crate) struct Job {
+    number: Cell<u64>,
+    told: Cell<bool>,
+}
+
+impl Job {
+    pub(crate) fn new(number: u64) -> Self {
+        let job = Self::default();
+        job.set(number);
+        job
+    }
+
+    pub(crate) fn set(&self, number: u64) {
+        self.number.set(number);
+        self.told.set(number == 0);
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number.get()
+    }
+
+    /// A random number for a new job.
+    pub(crate) fn draw() -> u64 {
+        fastrand::u64(1..)
+    }
+
+    /// Tells the pool, once.
+    #[inline]
+    pub(crate) fn tell(&self, pool: &Pool) {
+        if !self.told.replace(true) {
+            set_job(pool, self.number());
+        }
+    }
+}
 
 /// The waits of a rank until now.
 #[derive(Debug, Clone, Copy, Default)]
@@ -77,9 +115,30 @@ pub(crate) fn coordinate(builder: PoolBuilder, _shared: bool) -> PoolBuilder {
     builder
 }
 
+#[cfg(all(feature = "coordinate", not(shuttle)))]
+fn set_job(pool: &Pool, job: u64) {
+    pool.set_job(job);
+}
+
+#[cfg(not(all(feature = "coordinate", not(shuttle))))]
+fn set_job(_pool: &Pool, _job: u64) {}
+
+/// Reports a wait, if the pool shares its cores: `idle` if others give work to a rank that waits,
+/// else it waits because another rank is slower.
+#[cfg(all(feature = "coordinate", not(shuttle)))]
+pub(crate) fn report_wait(pool: &Pool, idle: bool, time: Duration) {
+    match idle {
+        true => pool.report_idle(time),
+        false => pool.report_wait(time),
+    }
+}
+
+#[cfg(not(all(feature = "coordinate", not(shuttle))))]
+pub(crate) fn report_wait(_pool: &Pool, _idle: bool, _time: Duration) {}
+
 /// Lends the cores of a pool, if it shares them.
 #[cfg(all(feature = "coordinate", not(shuttle)))]
-pub(crate) fn lend(pool: &sinew::Pool) -> bool {
+pub(crate) fn lend(pool: &Pool) -> bool {
     let shares = pool.share().is_some();
     if shares {
         pool.lend();
@@ -88,8 +147,14 @@ pub(crate) fn lend(pool: &sinew::Pool) -> bool {
 }
 
 #[cfg(not(all(feature = "coordinate", not(shuttle))))]
-pub(crate) fn lend(_pool: &sinew::Pool) -> bool {
+pub(crate) fn lend(_pool: &Pool) -> bool {
     false
+}
+
+/// The name of this machine in the network.
+pub(crate) fn machine() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }
 
 #[cfg(test)]

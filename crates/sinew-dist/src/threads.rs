@@ -13,9 +13,11 @@
 //!
 //! Anything about time.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use sinew::Pool;
@@ -23,6 +25,7 @@ use sinew_sync::lock::{Condvar, Mutex};
 
 use crate::World;
 use crate::link::{LOST, Link, Message, Rank, State, Tag};
+use crate::share::Job;
 
 /// The number of polls by which a message is delayed at most.
 const LONGEST_DELAY: u64 = 12;
@@ -122,8 +125,8 @@ impl Ranks {
         self
     }
 
-    /// Runs `program` once a rank, and returns what the ranks return, in their order. Lost ranks
-    /// return nothing.
+    /// Runs `program` once a rank, those that [`World::grow`] starts included, and returns what the
+    /// ranks return, in their order. Lost ranks return nothing.
     ///
     /// # Errors
     ///
@@ -155,11 +158,29 @@ impl Ranks {
         R: Send,
         F: Fn(&World) -> R + Sync,
     {
-        let links = links(self.ranks, &self.faults);
-        let network = Arc::clone(&links[0].network);
+        let (events, received) = channel();
+        let links = links_with(self.ranks, &self.faults, Some(events.clone()));
+        let (network, job) = (Arc::clone(&links[0].network), Job::draw());
         let results: Vec<Option<R>> = std::thread::scope(|scope| {
-            let one = |link: Threads| scope.spawn(|| run_rank(link, &pool, &program));
-            let ranks: Vec<_> = links.into_iter().map(one).collect();
+            let one = |link: Threads| {
+                let (ended, pool, program) = (events.clone(), &pool, &program);
+                scope.spawn(move || {
+                    let result = run_rank(link, job, pool, program);
+                    let _ = ended.send(Event::Ended);
+                    result
+                })
+            };
+            let mut running = links.len();
+            let mut ranks: Vec<_> = links.into_iter().map(&one).collect();
+            while running > 0 {
+                match received.recv() {
+                    Ok(Event::Started(link)) => {
+                        ranks.push(one(link));
+                        running += 1;
+                    }
+                    _ => running -= 1,
+                }
+            }
             ranks.into_iter().map(|rank| rank.join().ok().flatten()).collect()
         });
         match network.ended.lock().take() {
@@ -171,12 +192,13 @@ impl Ranks {
 
 fn run_rank<R>(
     link: Threads,
+    job: u64,
     pool: &impl Fn(Rank) -> Pool,
     program: &impl Fn(&World) -> R,
 ) -> Option<R> {
     let (rank, network) = (link.rank, Arc::clone(&link.network));
     let run = || {
-        let world = World::over(Box::new(link)).with_pool(pool(rank));
+        let world = World::over(Box::new(link)).with_pool(pool(rank)).with_job(job);
         program(&world)
     };
     let end = |payload: Box<dyn std::any::Any + Send>| {
@@ -193,21 +215,28 @@ pub(crate) fn text_of(payload: &(dyn std::any::Any + Send)) -> &str {
     text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a text")
 }
 
-/// The ends of a network of `size` ranks.
+/// The ends of a network of `size` ranks, which cannot grow.
 pub fn links(size: u32, faults: &Faults) -> Vec<Threads> {
-    let inboxes = (0..size).map(|_| Inbox::default()).collect();
-    let states = Mutex::new((vec![None; size as usize], None));
-    let network = Arc::new(Network { inboxes, ended: Mutex::new(None), states });
-    let link = |rank| Threads {
-        rank,
-        network: Arc::clone(&network),
-        random: faults.delays.map(|seed| fastrand::Rng::with_seed(seed ^ u64::from(rank) << 32)),
-        polls: 0,
-        uses: 0,
-        surviving: false,
-        loss: faults.losses.iter().find(|loss| loss.rank == rank).copied(),
-    };
-    (0..size).map(link).collect()
+    links_with(size, faults, None)
+}
+
+fn links_with(size: u32, faults: &Faults, events: Option<Sender<Event>>) -> Vec<Threads> {
+    let inboxes = (0..size).map(|_| Arc::default()).collect();
+    let network = Arc::new(Network {
+        inboxes: Mutex::new(inboxes),
+        ended: Mutex::new(None),
+        states: Mutex::default(),
+        faults: faults.clone(),
+        events,
+    });
+    (0..size).map(|rank| Threads::new(&network, rank, size)).collect()
+}
+
+/// An event that the thread which starts ranks waits for.
+#[derive(Debug)]
+enum Event {
+    Started(Threads),
+    Ended,
 }
 
 /// The messages for one rank, in the order in which they were sent.
@@ -227,25 +256,32 @@ struct Delayed {
 
 #[derive(Debug)]
 struct Network {
-    inboxes: Vec<Inbox>,
+    inboxes: Mutex<Vec<Arc<Inbox>>>,
     ended: Mutex<Option<Lost>>,
     /// The state of each rank, and when a rank has asked for all.
-    states: Mutex<(Vec<Option<State>>, Option<Instant>)>,
+    states: Mutex<(BTreeMap<Rank, State>, Option<Instant>)>,
+    faults: Faults,
+    /// Starts ranks; none in a network that cannot grow.
+    events: Option<Sender<Event>>,
 }
 
 impl Network {
     /// Ends the job. The first reason stays.
     fn end(&self, rank: Rank, why: &str) {
         self.ended.lock().get_or_insert_with(|| Lost { rank, why: why.to_owned() });
-        for inbox in &self.inboxes {
+        for inbox in &*self.inboxes.lock() {
             // A rank that looks under the lock sees the end, or is woken.
             drop(inbox.messages.lock());
             inbox.arrived.notify_all();
         }
     }
 
+    fn inbox(&self, rank: Rank) -> Arc<Inbox> {
+        Arc::clone(&self.inboxes.lock()[rank as usize])
+    }
+
     fn post(&self, to: Rank, message: Message) {
-        let inbox = &self.inboxes[to as usize];
+        let inbox = self.inbox(to);
         inbox.messages.lock().push(Delayed { message, due: None });
         inbox.arrived.notify_all();
     }
@@ -255,7 +291,10 @@ impl Network {
 #[derive(Debug)]
 pub struct Threads {
     rank: Rank,
+    size: u32,
+    joined: bool,
     network: Arc<Network>,
+    inbox: Arc<Inbox>,
     random: Option<fastrand::Rng>,
     polls: u64,
     uses: u64,
@@ -264,6 +303,22 @@ pub struct Threads {
 }
 
 impl Threads {
+    fn new(network: &Arc<Network>, rank: Rank, size: u32) -> Self {
+        let Faults { delays, losses } = &network.faults;
+        Self {
+            rank,
+            size,
+            joined: false,
+            network: Arc::clone(network),
+            inbox: network.inbox(rank),
+            random: delays.map(|seed| fastrand::Rng::with_seed(seed ^ u64::from(rank) << 32)),
+            polls: 0,
+            uses: 0,
+            surviving: false,
+            loss: losses.iter().find(|loss| loss.rank == rank).copied(),
+        }
+    }
+
     /// Counts a use. This rank may be lost at it.
     fn count_use(&mut self) {
         let Some(loss) = self.loss.filter(|loss| self.surviving || !loss.in_bag) else {
@@ -277,10 +332,6 @@ impl Threads {
             std::panic::resume_unwind(Box::new(loss));
         }
         self.uses += 1;
-    }
-
-    fn inbox(&self) -> &Inbox {
-        &self.network.inboxes[self.rank as usize]
     }
 
     fn has_ended(&self) -> bool {
@@ -317,7 +368,28 @@ impl Link for Threads {
     }
 
     fn size(&self) -> u32 {
-        self.network.inboxes.len() as u32
+        self.size
+    }
+
+    /// The first rank that calls it starts the others.
+    fn grow(&mut self, more: u32) -> Result<(), String> {
+        let events = self.network.events.clone();
+        let events = events.ok_or_else(|| "these threads cannot start others".to_owned())?;
+        self.size += more;
+        let mut inboxes = self.network.inboxes.lock();
+        let first = inboxes.len() as u32;
+        inboxes.resize_with(self.size.max(first) as usize, Arc::default);
+        drop(inboxes);
+        for rank in first..self.size {
+            let link = Self { joined: true, ..Self::new(&self.network, rank, self.size) };
+            // The receiver waits for this rank.
+            let _ = events.send(Event::Started(link));
+        }
+        Ok(())
+    }
+
+    fn joined(&self) -> bool {
+        self.joined
     }
 
     fn send(&mut self, to: Rank, tag: Tag, bytes: Vec<u8>) {
@@ -330,21 +402,21 @@ impl Link for Threads {
         if self.has_ended() {
             panic!("another rank has ended the job");
         }
-        let network = Arc::clone(&self.network);
-        let mut messages = network.inboxes[self.rank as usize].messages.lock();
+        let inbox = Arc::clone(&self.inbox);
+        let mut messages = inbox.messages.lock();
         let next = self.choose(&mut messages)?;
         Some(messages.remove(next).message)
     }
 
     fn wait(&mut self, most: Duration) {
         self.count_use();
-        let messages = self.inbox().messages.lock();
+        let messages = self.inbox.messages.lock();
         if messages.is_empty() && !self.has_ended() {
             // A model has no time, so it finds ranks that wait for nothing.
             #[cfg(shuttle)]
-            drop((self.inbox().arrived.wait(messages), most));
+            drop((self.inbox.arrived.wait(messages), most));
             #[cfg(not(shuttle))]
-            drop(self.inbox().arrived.wait_for(messages, most.as_nanos() as u64));
+            drop(self.inbox.arrived.wait_for(messages, most.as_nanos() as u64));
         }
     }
 
@@ -363,7 +435,7 @@ impl Link for Threads {
     }
 
     fn note(&mut self, state: State) {
-        self.network.states.lock().0[self.rank as usize] = Some(state);
+        self.network.states.lock().0.insert(self.rank, state);
     }
 
     fn states(&mut self, within: Duration) -> Vec<Option<String>> {
@@ -373,7 +445,8 @@ impl Link for Threads {
             return Vec::new();
         }
         *asked = Some(Instant::now());
-        states.iter().map(|state| state.map(|state| state.to_string())).collect()
+        let state = |rank| states.get(&rank).map(State::to_string);
+        (0..self.size).map(state).collect()
     }
 }
 

@@ -12,27 +12,36 @@
 //! | `hang` | a message is lost, so all ranks wait |
 //! | `refuse` | a bag is to survive losses where `mpirun` does not allow it |
 //! | `survive kill`, `survive stop` | rank 1 is lost in a bag that survives it |
+//! | `caught` | rank 1 catches a panic that left a call |
+//! | `rest`, `grow` | no failure: ranks rest and come back, or are started |
+//! | `rest kill` | rank 3 is killed while it rests |
+//! | `full` | no failure: `grow` returns an error, as `mpirun` has no slots; the job goes on |
 //!
 //! Catches: ranks that are left waiting for one that is gone, a status of 0, two lines for one
 //! failure, and a result without the units of a lost rank. Rows in the table that keep the cores of
 //! a rank that is gone.
 
 mod checks;
+mod phases;
 
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sinew_apps::uts::{Found, Node, by_name};
 use sinew_coord::{FOLDER_VARIABLE, Member, Offer, Row, Table};
 use sinew_dist::bag::Out;
 use sinew_dist::link::{Link, Message, State, Tag};
-use sinew_dist::{World, threads};
+use sinew_dist::{Shrunk, World, threads};
 
 const FAILURE: &str = "SINEW_DIST_TEST_FAILURE";
 const PATIENCE: &str = "SINEW_DIST_PATIENCE_MS";
+
+/// With it Open MPI's `mpirun` starts more processes than it has slots.
+const OVERSUBSCRIBE: &str = "OMPI_MCA_rmaps_base_oversubscribe";
 
 /// A file beside the table, in which rank 1 says which process it is.
 const LENDER: &str = "lender";
@@ -58,9 +67,10 @@ fn main() -> ExitCode {
     check_report(&text(&start_alone("hang over threads")));
     for (failure, line) in [
         ("panic", "sinew-dist: rank 1 of 4: panicked: a rank was asked to panic"),
+        ("caught", "rank 1 has caught a panic that left `all_reduce`, its call 2"),
+        ("rest kill", killed("rank 3 ")),
         ("leave", "rank 1 has ended, and does not take part in `all_reduce`"),
-        // MPICH's launcher names the process instead of the rank.
-        ("kill", if is_mpich() { "Killed (signal 9)" } else { "rank 1 " }),
+        ("kill", killed("rank 1 ")),
         ("stop", "sinew-dist: rank 1 of 4: gave no sign of life"),
         ("refuse", "`bag` cannot survive the loss of a rank"),
         ("hang", "a hang was planted; the job ends"),
@@ -78,12 +88,29 @@ fn main() -> ExitCode {
         }
         println!("{failure}: the job ended and named the rank");
     }
+    for (size, kind) in [(4, "rest"), (1, "grow"), (3, "grow")] {
+        if !wanted(kind) {
+            continue;
+        }
+        let output = start(size, kind);
+        if let Some((_, why)) = text(&output).split_once("no rank was started: MPICH") {
+            println!("skipped: {kind}: MPICH{}", why.lines().next().unwrap_or_default());
+            continue;
+        }
+        assert!(output.status.success(), "{kind}: {}", text(&output));
+        let phases = 1 + steps(kind).len();
+        assert!(text(&output).contains(&format!("rank 0 took part in {phases} phases")));
+        println!("{kind} from {size} ranks: all phases are right");
+    }
     if wanted("lend") {
         kill_a_lender();
         println!("lend: the job ended, and its cores are free");
     }
     if wanted("survive") {
         survive();
+    }
+    if wanted("full") {
+        fill();
     }
     ExitCode::SUCCESS
 }
@@ -98,21 +125,31 @@ fn kill_a_lender() {
         let rows = table.read().into_iter().filter(|row| row.program != own.program());
         rows.collect::<Vec<_>>()
     };
-    let job = ranks_of(&[], 4, "lend", &place).spawn().expect("mpirun starts");
+    let mut started = ranks_of(&[], 4, "lend", &place).spawn().expect("mpirun starts");
     let lender = loop {
         let told = std::fs::read_to_string(place.with_file_name(LENDER));
         let is_lender =
             |row: &Row| told.as_ref().is_ok_and(|pid| *pid == row.program.pid.to_string());
-        if let Some(row) = ranks().iter().find(|row| is_lender(row) && row.demand == 0) {
+        let job = |row: &Row| Some(row.own_settings.job).filter(|job| *job != 0);
+        if let Some(row) = ranks().iter().find(|row| is_lender(row) && row.demand == 0)
+            && job(row).is_some()
+        {
+            assert!(ranks().iter().filter_map(job).all(|other| Some(other) == job(row)));
             break row.program.pid;
         }
+        assert!(
+            started.try_wait().expect("its state").is_none(),
+            "lend: no rank has lent its cores"
+        );
         std::thread::yield_now();
     };
     signal("-KILL", lender);
-    let output = job.wait_with_output().expect("mpirun ends");
+    let output = started.wait_with_output().expect("mpirun ends");
     assert!(!output.status.success(), "lend: {}", text(&output));
-    assert!(text(&output).contains("rank 1 "), "lend: {}", text(&output));
+    assert!(text(&output).contains(killed("rank 1 ")), "lend: {}", text(&output));
+    let ended = Instant::now();
     while !ranks().is_empty() {
+        assert!(ended.elapsed() < Duration::from_secs(180), "lend: rows stay: {:?}", ranks());
         std::thread::yield_now();
     }
 }
@@ -146,6 +183,32 @@ fn survive() {
     assert!(!output.status.success(), "kill with recovery: {}", text(&output));
     assert_eq!(own_lines(&output), 1, "{}", text(&output));
     println!("kill with recovery: the job ended and named the rank");
+}
+
+/// Two ranks, and a slot for a third one.
+fn fill() {
+    if is_mpich() {
+        return println!("skipped: full: this MPI has no slots");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = folder.path().join("table");
+    let mut command = ranks_of(&["--host", "localhost:3"], 2, "full", &table);
+    command.env_remove(OVERSUBSCRIBE).env("MPIEXEC_TIMEOUT", "60");
+    let output = command.output().expect("mpirun starts");
+    let text = text(&output);
+    assert!(output.status.success(), "full: {text}");
+    for refused in
+        ["2 more were asked for, and 1 of the 3 slots", "1 more were asked for, and 0 of"]
+    {
+        let line = format!("rank 0: no rank was started: {refused}");
+        assert!(text.contains(&line), "full: {text}");
+    }
+    println!("full: a job without slots goes on");
+}
+
+/// The words of the launcher for a killed rank. MPICH's names the process instead.
+fn killed(rank: &str) -> &str {
+    if is_mpich() { "Killed (signal 9)" } else { rank }
 }
 
 /// Whether `mpirun` is MPICH's.
@@ -188,8 +251,10 @@ fn ranks_of(options: &[&str], size: u32, failure: &str, table: &Path) -> Command
     for (name, value) in [
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        ("OMPI_MCA_rmaps_base_oversubscribe", "yes"),
+        (OVERSUBSCRIBE, "yes"),
         ("OMPI_MCA_mpi_yield_when_idle", "1"),
+        // A job whose ranks wait for each other ends.
+        ("MPIEXEC_TIMEOUT", "300"),
     ] {
         command.env(name, value);
     }
@@ -214,6 +279,13 @@ fn be_a_rank() {
             checks::CHECKS.iter().for_each(|(_, check)| check(&world));
             ["T1", "T3"].iter().for_each(|name| search(&world, name));
         }
+        "rest" | "grow" => {
+            let took_part = phases::run(&world, steps(&failure), |world| {
+                checks::CHECKS.iter().take(2).for_each(|(_, check)| check(world));
+            });
+            println!("rank {} took part in {took_part} phases", world.rank());
+        }
+        "full" => grow_until_full(&world),
         "refuse" => drop(trees(&world, "")),
         "survive kill" => report(&world, trees(&world, "-KILL")),
         "survive stop" => report(&world, trees(&world, "-STOP")),
@@ -238,11 +310,57 @@ fn search(world: &World, name: &str) {
     assert_eq!(Some(Found { nodes, leaves, depth }), search.known, "{name}");
 }
 
+/// The changes of the number of ranks. `rest` needs no new ones.
+fn steps(kind: &str) -> &'static [i32] {
+    if kind == "grow" { &[1, 2, -2, 1, 2, -3] } else { &[-2, 1, 1, -3, 3] }
+}
+
+/// Two ranks grow to three, which are all that fit, with one that rests in between.
+fn grow_until_full(world: &World) {
+    let all = |size: u32| assert_eq!(world.all_reduce(1, |a, b| a + b), size);
+    // The same on all ranks.
+    let refused = |more| {
+        let error = world.grow(more).unwrap_err().to_string();
+        assert!(world.all_gather(&error).iter().all(|other| *other == error));
+        println!("rank {}: {error}", world.rank());
+    };
+    if !world.joined() {
+        refused(2);
+        all(2);
+        world.grow(1).expect("a slot");
+    }
+    all(3);
+    refused(1);
+    match world.shrink(1) {
+        Shrunk::Stayed => {
+            refused(2);
+            all(2);
+            world.grow(1).expect("a rank that rests");
+        }
+        Shrunk::Returned => {}
+        Shrunk::Over => panic!("no rank is called back"),
+    }
+    all(3);
+}
+
 fn fail(world: &World, failure: &str) {
     if failure == "lend" {
         lend(world);
     }
     world.barrier();
+    if failure == "caught" {
+        let add = |(), ()| assert!(world.rank() != 1, "no more paper");
+        let _ = std::panic::catch_unwind(AssertUnwindSafe(|| world.all_reduce((), add)));
+        return world.barrier();
+    }
+    if failure == "rest kill" {
+        // The rank that rests is killed by another, which knows its process.
+        let processes = world.all_gather(&std::process::id());
+        if world.shrink(1) == Shrunk::Stayed && world.rank() == 0 {
+            signal("-KILL", processes[3]);
+        }
+        return world.barrier();
+    }
     match failure {
         _ if world.rank() != 1 => {}
         "panic" => panic!("a rank was asked to panic"),

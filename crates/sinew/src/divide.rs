@@ -88,7 +88,7 @@ impl<P: Send, C: Mode> DivideAndConquer<'_, P, C> {
     ///
     /// # Cost
     ///
-    /// One [`Worker::join`] a split: about 3 ns. So `step` need not stop splitting early.
+    /// One [`Worker::join`] a split: about 2 ns. So `step` need not stop splitting early.
     ///
     /// # Blocking
     ///

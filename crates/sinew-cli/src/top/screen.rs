@@ -10,7 +10,7 @@ use crossterm::{cursor, execute, queue};
 use sinew_console::Failure;
 
 use super::columns::table;
-use super::view::{DECISIONS, PROGRAMS, View};
+use super::view::{DECISIONS, View};
 use super::{failed, find_again};
 
 const HELP: &str = "up/down choose   + heavier   - lighter   = weight 1   q quit";
@@ -180,9 +180,8 @@ impl Screen {
 
     /// The heading, the rule, and `room` lines of programs, the chosen one among them.
     fn programs(&self, width: usize, room: usize) -> Vec<Line> {
-        let rows: Vec<Vec<String>> =
-            self.view.rows.iter().map(|row| self.view.cells(row)).collect();
-        let mut text = table(&PROGRAMS, &rows, width).into_iter();
+        let (titles, rows) = self.view.programs();
+        let mut text = table(&titles, &rows, width).into_iter();
         let mut lines: Vec<Line> = text.by_ref().take(2).map(Line::bold).collect();
         let first = (self.chosen + 1).saturating_sub(room);
         let shown = text.enumerate().skip(first).take(room).map(|(row, text)| Line {
@@ -221,8 +220,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = sinew_coord::Table::open(&folder.path().join("shared")).unwrap();
         let offer = |name| Offer::on(name, CpuSet::first(2), 2);
-        let own =
-            OwnSettings { schedule: Some(Schedule::Static), cores: [1].into_iter().collect() };
+        let own = OwnSettings {
+            schedule: Some(Schedule::Static),
+            cores: [1].into_iter().collect(),
+            job: 0,
+        };
         let _members = ["first", "second"]
             .map(|name| Member::join(&table, offer(name).own_settings(own.clone())).unwrap());
         let mut screen = Screen::new(Some(table.clone()));
@@ -255,15 +257,12 @@ mod tests {
         let pid = std::process::id().to_string();
         for columns in [60, 28] {
             let drawn = self::drawn(&screen, columns);
-            for row in &screen.view.rows {
+            for row in screen.view.programs().1 {
                 let words =
                     |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-                let shown = drawn
-                    .lines()
-                    .map(words)
-                    .find(|words| words.first() == Some(&row.name.to_string()));
+                let shown = drawn.lines().map(words).find(|words| words.first() == row.first());
                 let shown = shown.unwrap_or_default();
-                let mut cells = screen.view.cells(row).into_iter();
+                let mut cells = row.into_iter();
                 let are_whole = shown.iter().all(|word| cells.any(|cell| cell == *word));
                 assert!(shown.len() >= 3 && shown[1] == pid && are_whole, "{drawn}");
             }

@@ -8,19 +8,25 @@ use sinew_coord::{Decision, Policy, ProcessId, Row, Table};
 use super::columns::table;
 
 /// The columns of programs, on the screen and in plain text; a narrow terminal has those that fit.
-pub(super) const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 13] = [
     "program",
     "pid",
     "threads",
     "demand",
+    "assigned",
     "weight",
     "items/s",
     "cores",
     "shares",
     "for s",
+    "job",
     "chosen",
     "last loop",
 ];
+
+/// Columns for ranks of jobs, and for coordinators over machines. They are left out if no program
+/// has a value in them.
+const OF_JOBS: [&str; 2] = ["assigned", "job"];
 
 /// The columns of decisions, on the screen.
 pub(super) const DECISIONS: [&str; 5] = ["program", "pid", "decision", "s ago", "shares changed"];
@@ -78,18 +84,32 @@ impl View {
         self.now_ns.saturating_sub(at_ns) as f64 / 1e9
     }
 
+    /// The titles of the columns, and the cells of each program.
+    pub(super) fn programs(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
+        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| self.cells(row)).collect();
+        let is_shown = |at: &usize| {
+            !OF_JOBS.contains(&PROGRAMS[*at]) || rows.iter().any(|cells| cells[*at] != "-")
+        };
+        let columns: Vec<usize> = (0..PROGRAMS.len()).filter(is_shown).collect();
+        let titles = columns.iter().map(|at| PROGRAMS[*at]).collect();
+        let cells = |row: &Vec<String>| columns.iter().map(|at| row[*at].clone()).collect();
+        (titles, rows.iter().map(cells).collect())
+    }
+
     /// A row's cells, in the order of [`PROGRAMS`].
-    pub(super) fn cells(&self, row: &Row) -> Vec<String> {
+    fn cells(&self, row: &Row) -> Vec<String> {
         vec![
             row.name.to_string(),
             row.program.pid.to_string(),
             row.grant.threads.to_string(),
             if row.stopped { "stopped".to_owned() } else { row.demand.to_string() },
+            if row.assigned > 0 { row.assigned.to_string() } else { "-".to_owned() },
             format!("{:.2}", row.weight),
             self.rate(row).map_or_else(|| "-".into(), |rate| format!("{rate:.0}")),
             row.grant.cores.to_string(),
             row.epoch.to_string(),
             format!("{:.0}", self.seconds_ago(row.joined_ns)),
+            job(row).unwrap_or_else(|| "-".to_owned()),
             chosen(row),
             last_loop(row),
         ]
@@ -122,8 +142,8 @@ impl View {
 
     /// The programs, in lines of `width`.
     pub(super) fn to_text(&self, width: usize) -> String {
-        let rows: Vec<Vec<String>> = self.rows.iter().map(|row| self.cells(row)).collect();
-        format!("{}\n\n{}\n", self.title(), table(&PROGRAMS, &rows, width).join("\n"))
+        let (titles, rows) = self.programs();
+        format!("{}\n\n{}\n", self.title(), table(&titles, &rows, width).join("\n"))
     }
 
     pub(super) fn to_json(&self) -> Value {
@@ -142,6 +162,8 @@ impl View {
                 "own_cores": row.own_settings.cores.iter().collect::<Vec<_>>(),
                 "demand": row.demand,
                 "stopped": row.stopped,
+                "assigned": row.assigned,
+                "job": job(row),
                 "min": row.min,
                 "max": row.max,
                 "weight": row.weight,
@@ -170,6 +192,12 @@ impl View {
             "decisions": self.decisions.iter().map(decision).collect::<Vec<_>>(),
         })
     }
+}
+
+/// The number of the job of which it is a rank, in hexadecimal digits, as readers of JSON may keep
+/// only 53 bits of a number.
+fn job(row: &Row) -> Option<String> {
+    Some(row.own_settings.job).filter(|job| *job != 0).map(|job| format!("{job:x}"))
 }
 
 /// The settings that a program has chosen itself, as a cell.

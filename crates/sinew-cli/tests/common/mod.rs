@@ -49,7 +49,7 @@ pub(crate) fn zone(powercap: &Path) -> PathBuf {
 }
 
 /// The example of this name.
-fn example(name: &str) -> Command {
+pub(crate) fn example(name: &str) -> Command {
     let mut path = std::env::current_exe().expect("a path");
     path.pop();
     path.pop();

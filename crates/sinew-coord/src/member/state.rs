@@ -118,9 +118,11 @@ impl MemberState {
             slot = row.slot;
             live_word(mapping, slot, LiveWord::Demand)
                 .store(self.demand.load(Ordering::Relaxed), Ordering::Relaxed);
-            live_word(mapping, slot, LiveWord::Progress).store(0, Ordering::Relaxed);
-            // An earlier program of this slot may have left a value.
-            live_word(mapping, slot, LiveWord::LastLoop).store(0, Ordering::Relaxed);
+            // An earlier program of this slot may have left values.
+            for word in [LiveWord::Progress, LiveWord::Waited, LiveWord::Idled, LiveWord::LastLoop]
+            {
+                live_word(mapping, slot, word).store(0, Ordering::Relaxed);
+            }
             state.insert(row.clone());
             Ok(Change { subject: Some(row), wakes_all: true })
         })?;
@@ -146,6 +148,7 @@ impl MemberState {
             name,
             min,
             max,
+            assigned: 0,
             weight,
             mask: self.offer.mask.clone(),
             own_settings: self.own_settings.lock().clone(),
@@ -156,6 +159,8 @@ impl MemberState {
             demand: 0,
             stopped: false,
             progress: 0,
+            waited_ns: 0,
+            idled_ns: 0,
             last_loop: None,
             curve: state.remembered_curve(name),
             request: None,
@@ -276,14 +281,10 @@ impl MemberState {
     }
 
     fn take_share(&self, row: &Row, state: &TableState) {
-        let neighbours = state.rows.len() - 1;
-        let requested = state.policy.uses_power()
-            || row.request.as_ref().is_some_and(|request| state.policy.follows(request));
         let listeners = self.listeners.lock();
         let mut share = self.share.lock();
         let epoch = share.epoch + 1;
-        let (threads, cores) = (row.grant.threads, row.grant.cores.clone());
-        let new = Share { threads, cores, schedule: row.schedule, epoch, neighbours, requested };
+        let new = Share { epoch, ..Share::of(row, state) };
         if (Share { epoch, ..share.clone() }) == new && share.epoch > 0 {
             return;
         }

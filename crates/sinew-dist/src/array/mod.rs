@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `parts` | which elements each rank has |
 //! | `pace` | how fast each rank computes them |
-//! | `moves` | gathering, and redistribution by weights or by measured speeds |
+//! | `moves` | gathering, and redistribution: by weights, by measured speeds, over more or fewer ranks |
 
 mod moves;
 mod pace;
@@ -82,7 +82,7 @@ impl<'w> Block<'w> {
         let parts = Parts::even(self.length, self.world.size());
         let range = parts.range_of(self.world.rank());
         let own = self.world.pool().run(|_| sinew::over(range).map(&f).collect());
-        let pace = Pace::new(self.world.size());
+        let pace = Pace::new();
         Dist { world: self.world, parts, pace, own, way: PhantomData }
     }
 }
@@ -147,6 +147,7 @@ impl<'w, T: Send + Sync, W> Dist<'w, T, W> {
     where
         T: Clone + Serialize + DeserializeOwned,
     {
+        let _watch = self.world.watch("reduce");
         let totals = self.totals(&op);
         let first = self.parts.blocks_of(self.world.rank()).start;
         let forest = Forest::new(first, totals, &op);
@@ -167,6 +168,7 @@ impl<'w, T: Send + Sync, W> Dist<'w, T, W> {
     where
         T: Clone + Serialize + DeserializeOwned,
     {
+        let _watch = self.world.watch("scan");
         let totals = self.world.all_gather(&self.totals(&op));
         let mut starts: Vec<Option<T>> = vec![None];
         for total in totals.into_iter().flatten() {
@@ -179,6 +181,12 @@ impl<'w, T: Send + Sync, W> Dist<'w, T, W> {
         let pass = || self.world.pool().run(|_| sinew::over(&blocks).map(one).collect());
         let parts: Vec<Vec<T>> = self.pace.measure(self.own.len(), pass);
         self.with(parts.into_iter().flatten().collect())
+    }
+
+    /// Panics if elements are on ranks that rest.
+    #[track_caller]
+    fn check(&self) {
+        self.parts.bounds_of(self.world.size());
     }
 
     /// Which elements are on this rank.
@@ -195,6 +203,7 @@ impl<'w, T: Send + Sync, W> Dist<'w, T, W> {
     where
         T: Clone,
     {
+        self.check();
         let blocks: Vec<&[T]> = self.blocks().collect();
         let total = |block: &&[T]| {
             let mut items = block.iter().cloned();

@@ -1,14 +1,54 @@
 //! How elements of an array move between ranks.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::Dist;
+use super::pace::Pace;
 use super::parts::Parts;
 use crate::World;
 use crate::wire::Way;
 use crate::world::Purpose;
 
-impl<T: Send + Sync, W: Way<T>> Dist<'_, T, W> {
+impl<'w, T: Send + Sync, W: Way<T>> Dist<'w, T, W> {
+    /// The same array in even parts on the first `ranks` ranks: after [`World::grow`] on all, and
+    /// before [`World::shrink`] on those that stay. Ranks that have no part of it, since they are
+    /// new or come back, give `None`.
+    ///
+    /// ```
+    /// # use sinew_dist::{Dist, World, threads::Ranks};
+    /// let program = |world: &World| {
+    ///     let mut squares = None;
+    ///     if !world.joined() {
+    ///         squares = Some(world.block(1_000).init(|i| (i * i) as u64));
+    ///         world.grow(1).unwrap();
+    ///     }
+    ///     let squares = Dist::spread(world, squares, world.size());
+    ///     squares.reduce(0, |a, b| a + b)
+    /// };
+    /// assert_eq!(Ranks::new(2).run(program).unwrap(), [332_833_500; 3]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer than `ranks` ranks, or none is to have the array, or rank 0 gives `None`.
+    ///
+    /// # Cost
+    ///
+    /// As [`redistribute`](Self::redistribute), and a broadcast.
+    #[track_caller]
+    pub fn spread(world: &'w World, array: Option<Self>, ranks: u32) -> Self {
+        let size = world.size();
+        assert!((1..=size).contains(&ranks), "an array on {ranks} of {size} ranks");
+        assert!(world.rank() > 0 || array.is_some(), "rank 0 has no part of the array");
+        let parts: Option<Parts> =
+            world.broadcast(&array.as_ref().map(|array| array.parts.clone()));
+        let parts = parts.expect("rank 0 has a part");
+        let even = Parts::even(parts.length, ranks);
+        let own = array.map_or_else(Vec::new, |array| array.own);
+        Self { world, parts, pace: Pace::new(), own, way: PhantomData }.moved(even)
+    }
+
     /// The same array with as many elements on each rank as its part of the weights says, to whole
     /// blocks.
     ///
@@ -66,9 +106,9 @@ impl<T: Send + Sync, W: Way<T>> Dist<'_, T, W> {
 
     fn learn(self, own: (usize, u64)) -> Self {
         let all = self.world.all_gather(&own);
-        match self.pace.learn(&all, &self.parts.bounds) {
+        match self.pace.learn(&all, &self.parts.bounds_of(self.world.size())) {
             Some(bounds) => {
-                let parts = Parts { bounds, ..self.parts.clone() };
+                let parts = Parts { bounds, ..self.parts };
                 self.moved(parts)
             }
             None => self,
@@ -77,6 +117,7 @@ impl<T: Send + Sync, W: Way<T>> Dist<'_, T, W> {
 
     /// The same array in other parts.
     fn moved(mut self, parts: Parts) -> Self {
+        self.check();
         let call = self.world.call("redistribute");
         let (rank, had) = (self.world.rank(), self.range());
         let others = || (0..self.world.size()).filter(move |other| *other != rank);
@@ -109,6 +150,7 @@ impl<T: Send + Sync, W: Way<T>> Dist<'_, T, W> {
     ///
     /// Rank 0 receives one message of each rank, and sends all to the ranks below it.
     pub fn gather(&self) -> Vec<T> {
+        self.check();
         gather::<T, W>(self.world, &self.own)
     }
 }

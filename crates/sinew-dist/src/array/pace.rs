@@ -17,13 +17,15 @@ pub(super) struct Pace(Rc<Record>);
 struct Record {
     items: Cell<usize>,
     ns: Cell<u64>,
+    ranks: Cell<usize>,
     balance: RefCell<Balance>,
 }
 
 impl Pace {
-    pub(super) fn new(ranks: u32) -> Self {
-        let balance = RefCell::new(Balance::new(ranks));
-        Self(Rc::new(Record { items: Cell::new(0), ns: Cell::new(0), balance }))
+    pub(super) fn new() -> Self {
+        let (items, ns, ranks) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        let balance = RefCell::new(Balance::new(0));
+        Self(Rc::new(Record { items, ns, ranks, balance }))
     }
 
     /// Runs `pass` over so many elements of this rank.
@@ -44,6 +46,9 @@ impl Pace {
     /// Learns what all ranks have computed. Returns to where the parts should move, if that pays.
     pub(super) fn learn(&self, all: &[(usize, u64)], bounds: &[usize]) -> Option<Vec<usize>> {
         let mut balance = self.0.balance.borrow_mut();
+        if self.0.ranks.replace(all.len()) != all.len() {
+            *balance = Balance::new(all.len() as u32);
+        }
         for (rank, (items, cost)) in (0..).zip(all) {
             balance.learn(rank, *items, *cost);
         }

@@ -2,18 +2,20 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 use crate::link::Rank;
 
 /// The most blocks of an array.
 const BLOCKS: usize = 1 << 12;
 
 /// The elements of an array that each rank has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Parts {
     pub(super) length: usize,
     /// Elements of a block; the last one may have fewer.
     pub(super) block: usize,
-    /// The first block of each rank, and the number of blocks.
+    /// The first block of each rank, and the number of blocks. Ranks behind have none.
     pub(super) bounds: Vec<usize>,
 }
 
@@ -39,7 +41,27 @@ impl Parts {
     }
 
     pub(super) fn blocks_of(&self, rank: Rank) -> Range<usize> {
-        self.bounds[rank as usize]..self.bounds[rank as usize + 1]
+        self.bound(rank)..self.bound(rank + 1)
+    }
+
+    /// The first block of a rank.
+    fn bound(&self, rank: Rank) -> usize {
+        self.bounds[(rank as usize).min(self.bounds.len() - 1)]
+    }
+
+    /// The bounds of so many ranks.
+    ///
+    /// # Panics
+    ///
+    /// If others have elements.
+    #[track_caller]
+    pub(super) fn bounds_of(&self, ranks: u32) -> Vec<usize> {
+        let blocks = self.length.div_ceil(self.block);
+        assert!(
+            self.bound(ranks) == blocks,
+            "an array has elements on ranks that rest: use `Dist::spread` before `World::shrink`"
+        );
+        (0..=ranks).map(|rank| self.bound(rank)).collect()
     }
 
     pub(super) fn range_of(&self, rank: Rank) -> Range<usize> {

@@ -7,12 +7,15 @@
 //! | working | units came | a batch leaves no units |
 //! | asking | a question is sent | its answer |
 //! | quiet | all that were asked refused | a push, or the end |
+//! | stopped | rank 0 stops the bag | the end |
 //!
 //! # Invariants
 //!
 //! - B1: a message with units is counted as sent before it is sent, and as received before its
 //!   units run. Only a quiet rank answers a wave. So two equal waves mean that no unit exists.
 //! - B2: every question is answered, by units or a refusal, in every state.
+//! - B3: a stopped rank keeps the units that it has, and those that still come. It counts as
+//!   passive, so the end comes when no unit is on the way. It asks no more questions.
 //!
 //! # Tests
 //!
@@ -34,6 +37,8 @@ use crate::world::{Call, Purpose, Since};
 pub(super) struct Member<'w, U, W> {
     call: Call<'w>,
     units: Vec<U>,
+    /// The units of a stopped rank (B3).
+    rest: Option<Vec<U>>,
     lifelines: Lifelines,
     waves: Waves,
     random: fastrand::Rng,
@@ -48,8 +53,9 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
         let (rank, size) = (world.rank(), world.size());
         let equal_waves = if planted(Bug::OneWave) { 1 } else { 2 };
         Self {
-            call: world.call("bag"),
+            call: world.call("bag").giving_work(),
             units,
+            rest: None,
             lifelines: Lifelines::new(rank, size, settings),
             waves: Waves::new(rank, size, equal_waves),
             random: fastrand::Rng::with_seed(u64::from(rank)),
@@ -66,14 +72,22 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
         self
     }
 
-    /// Runs until no rank has units. `batch` runs some units and returns how many.
-    pub(super) fn run(mut self, mut batch: impl FnMut(&mut Vec<U>) -> usize) -> BagCounts {
+    /// Runs until no rank has units, or, after `stop` was true on rank 0, none runs any. `batch`
+    /// runs some units and returns how many. Returns the units that are left here.
+    pub(super) fn run(
+        mut self,
+        mut stop: impl FnMut() -> bool,
+        mut batch: impl FnMut(&mut Vec<U>) -> usize,
+    ) -> (BagCounts, Vec<U>) {
         let mut since = Since::now();
         while !self.ended {
             if self.read_messages() {
                 continue;
             }
             self.tell_progress();
+            if self.rest.is_none() && self.call.world.rank() == 0 && stop() {
+                self.stop();
+            }
             if self.units.is_empty() {
                 if !self.ask() && !self.look_for_end() {
                     self.call.wait(&mut since);
@@ -86,7 +100,13 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
             since = Since::now();
         }
         self.counts.waves = self.waves.waves();
-        self.counts
+        (self.counts, self.rest.unwrap_or_default())
+    }
+
+    /// B3.
+    fn stop(&mut self) {
+        self.send_to_children(&Message::Stop);
+        self.rest = Some(std::mem::take(&mut self.units));
     }
 
     /// Whether there was one.
@@ -120,6 +140,7 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
             Message::Progress(units) => {
                 self.progress.iter_mut().for_each(|progress| progress.heard(from, units));
             }
+            Message::Stop => self.stop(),
         }
     }
 
@@ -146,7 +167,11 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
         self.counts.taken += 1;
         self.counts.units_taken += units.len() as u64;
         self.lifelines.fed(from, pushed);
-        self.units.append(&mut units);
+        match &mut self.rest {
+            Some(_) if planted(Bug::LostRest) => {}
+            Some(rest) => rest.append(&mut units),
+            None => self.units.append(&mut units),
+        }
     }
 
     /// Gives units to the ranks that wait for some.
@@ -170,6 +195,9 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
 
     /// Asks the next rank for units. Whether it did.
     fn ask(&mut self) -> bool {
+        if self.rest.is_some() {
+            return false;
+        }
         let question = next_question(&mut self.lifelines, &mut self.random, &mut self.counts);
         let Some((victim, lifeline)) = question else { return false };
         self.send(victim, &Message::Question { lifeline });

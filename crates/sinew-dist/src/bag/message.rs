@@ -20,6 +20,8 @@ pub(super) enum Message<U> {
     End,
     /// The sender and the ranks below it have run so many units.
     Progress(u64),
+    /// No rank runs units from now on.
+    Stop,
 }
 
 impl<U> Message<U> {
@@ -44,6 +46,7 @@ impl<U> Message<U> {
                 bytes.push(8);
                 bytes
             }
+            Self::Stop => vec![9],
         }
     }
 
@@ -61,6 +64,7 @@ impl<U> Message<U> {
             }
             7 => Self::End,
             8 => Self::Progress(wire::unpack(contents)?),
+            9 => Self::Stop,
             _ => return None,
         };
         Some(message)
@@ -83,6 +87,7 @@ mod tests {
             Message::Answer(Sums { sent: 1 << 40, received: 3 }),
             Message::End,
             Message::Progress(1 << 40),
+            Message::Stop,
         ];
         for message in all {
             assert_eq!(Message::unpack::<W>(&message.pack::<W>()), Some(message));
@@ -99,6 +104,6 @@ mod tests {
     fn bytes_that_are_no_message_are_refused() {
         assert_eq!(Message::<u32>::unpack::<Plain>(&[]), None);
         assert_eq!(Message::<u32>::unpack::<Plain>(&[1, 2, 3]), None);
-        assert_eq!(Message::<u32>::unpack::<Plain>(&[9]), None);
+        assert_eq!(Message::<u32>::unpack::<Plain>(&[10]), None);
     }
 }

@@ -31,6 +31,7 @@ pub use sinew_policy::lifelines::Settings;
 
 use crate::World;
 use crate::wire::{Plain, Serde, Way};
+use crate::world::Purpose;
 use batch::Batches;
 use member::Member;
 use progress::{Progress, See};
@@ -234,8 +235,99 @@ impl<'w, U: Send, W: Way<U>> Bag<'w, U, W> {
             return (sum, world.all_gather(&counts));
         }
         let member = Member::<U, W>::new(world, self.units, self.settings).with_progress(progress);
-        let counts = member.run(|units| batches.run(units));
+        let (counts, _) = member.run(|| false, |units| batches.run(units));
         let sum = world.all_reduce(batches.take(), merge);
         (sum, world.all_gather(&counts))
     }
+
+    /// As [`run`](Self::run), but stops all ranks soon after `stop` has returned true on rank 0,
+    /// which asks it between two batches. Meanwhile the number of ranks may change:
+    ///
+    /// ```
+    /// # use sinew_dist::{World, threads::Ranks};
+    /// let program = |world: &World| {
+    ///     let (mut units, mut sum) = (Some(vec![]), 0);
+    ///     if !world.joined() {
+    ///         units = Some(vec![16_u32]);
+    ///     }
+    ///     while let Some(own) = units {
+    ///         let grows = world.size() == 1;
+    ///         let bag = world.bag(own);
+    ///         let add = |unit, out: &mut sinew_dist::bag::Out<'_, u32>, sum: &mut u64| {
+    ///             *sum += 1;
+    ///             out.extend(1..unit);
+    ///         };
+    ///         let part = bag.run_until(move || grows, add, |a, b| a + b);
+    ///         sum += part.result;
+    ///         units = part.rest;
+    ///         if units.is_some() {
+    ///             world.grow(1).unwrap();
+    ///         }
+    ///     }
+    ///     sum
+    /// };
+    /// let sums = Ranks::new(1).run(program).unwrap();
+    /// assert_eq!(sums[0], 1 << 15);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As `unit` does, which ends the job; and if the bag is to survive losses, as it cannot stop.
+    ///
+    /// # Cost
+    ///
+    /// To stop: a message a rank, and the waves of the end of a bag.
+    #[track_caller]
+    pub fn run_until<A, F, M>(self, stop: impl FnMut() -> bool, unit: F, merge: M) -> Part<A, U>
+    where
+        A: Default + Send + Serialize + DeserializeOwned,
+        F: Fn(U, &mut Out<'_, U>, &mut A) + Sync,
+        M: Fn(A, A) -> A,
+    {
+        assert!(!self.survives, "a bag that survives losses cannot stop: use `run`");
+        let world = self.world;
+        let mut batches = Batches::new(world.pool(), &unit, &merge);
+        let progress = self.progress.map(|(every, see)| Progress::new(every, see));
+        let member = Member::<U, W>::new(world, self.units, self.settings).with_progress(progress);
+        let (_, rest) = member.run(stop, |units| batches.run(units));
+        let both = |a: (A, u64), b: (A, u64)| (merge(a.0, b.0), a.1 + b.1);
+        let (result, left) = world.all_reduce((batches.take(), rest.len() as u64), both);
+        Part { result, rest: (left > 0).then_some(rest) }
+    }
+
+    /// Moves the units of all ranks but the first `ranks` to these. Returns the units of this rank:
+    /// for a bag that was stopped, before [`World::shrink`].
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer than `ranks` ranks, or `ranks` is 0.
+    ///
+    /// # Cost
+    ///
+    /// A message of each rank that loses its units.
+    #[track_caller]
+    pub fn spread(self, ranks: u32) -> Vec<U> {
+        let Self { world, mut units, .. } = self;
+        let (own, size) = (world.rank(), world.size());
+        assert!((1..=size).contains(&ranks), "units on {ranks} of {size} ranks");
+        let call = world.call("spread");
+        if own >= ranks {
+            call.send(own % ranks, Purpose::Bag, W::pack(&units));
+            return Vec::new();
+        }
+        for from in (ranks..size).filter(|from| from % ranks == own) {
+            let moved = W::unpack(&call.receive(from, Purpose::Bag));
+            units.extend(moved.unwrap_or_else(|| call.refuse()));
+        }
+        units
+    }
+}
+
+/// The result of a bag that may have been stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part<A, U> {
+    /// The result of the units that have run, on all ranks.
+    pub result: A,
+    /// The units that this rank has left, for the next bag; `None` if no rank has any.
+    pub rest: Option<Vec<U>>,
 }

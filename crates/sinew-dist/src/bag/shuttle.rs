@@ -28,12 +28,13 @@ fn run_one(unit: u32, units: &mut Vec<u32>) -> u64 {
     1
 }
 
-/// Runs a bag whose units begin at the last rank. All units run, on whichever rank.
-fn bag() {
+/// Runs a bag that begins with a unit of this size at the last rank, until rank 0 has asked
+/// `asks` times whether to stop. Each unit has run, or is left on a rank.
+fn run_bag(size: u32, asks: usize) {
     let ranks = links(RANKS, &Faults::default()).into_iter().map(|link| {
         thread::spawn(move || {
             let world = World::over(Box::new(link));
-            let units = if world.rank() == RANKS - 1 { vec![5] } else { vec![] };
+            let units = if world.rank() == RANKS - 1 { vec![size] } else { vec![] };
             // A ring: rank 2 pushes to 1, and 1 to 0. A push that goes on behind the back of a wave
             // needs such a way.
             let settings = Settings { tries: 0, base: 4 };
@@ -43,15 +44,31 @@ fn bag() {
                 thread::yield_now();
                 run_one(unit, units) as usize
             };
-            let counts = member.run(batch);
+            let mut asked = 0;
+            let stop = || {
+                asked += 1;
+                asked > asks
+            };
+            let (counts, rest) = member.run(stop, batch);
+            let left: u64 = rest.into_iter().map(|unit| 1 << (unit - 1)).sum();
             // A job whose ranks do not agree about the end would wait here.
-            world.all_reduce(counts.run, |a, b| a + b)
+            world.all_reduce(counts.run + left, |a, b| a + b)
         })
     });
     let ranks: Vec<_> = ranks.collect();
     for rank in ranks {
-        assert_eq!(rank.join().unwrap(), 16);
+        assert_eq!(rank.join().unwrap(), 1 << (size - 1));
     }
+}
+
+/// A bag that runs to its end.
+fn bag() {
+    run_bag(5, usize::MAX);
+}
+
+/// A bag that is stopped at any time.
+fn stopped_bag() {
+    run_bag(4, ::shuttle::rand::thread_rng().gen_range(0..6));
 }
 
 /// Runs a bag of which rank 1 or 2, or both, are lost at any time. Units begin at the last rank.
@@ -124,6 +141,21 @@ fn hunt_losses(bug: Bug) {
     plant(&[bug]);
     for _ in 0..20 {
         explore(bag_with_losses, 3);
+    }
+}
+
+#[test]
+fn shuttle_a_bag_that_is_stopped_keeps_its_units() {
+    plant(&[]);
+    explore(stopped_bag, 3);
+}
+
+#[test]
+#[should_panic(expected = "")]
+fn shuttle_finds_a_unit_that_comes_after_the_stop_and_is_lost() {
+    plant(&[Bug::LostRest]);
+    for _ in 0..20 {
+        explore(stopped_bag, 3);
     }
 }
 

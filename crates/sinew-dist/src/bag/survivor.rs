@@ -122,7 +122,7 @@ where
         settings: Settings,
         merge: &'w M,
     ) -> Self {
-        let call = world.call("bag");
+        let call = world.call("bag").giving_work();
         call.survive();
         let (rank, known) = (world.rank(), call.members());
         let mut lifelines = Lifelines::new(rank, world.size(), settings);
@@ -296,7 +296,7 @@ where
         if !planted(Bug::CountedLoss) {
             self.open.retain(|open| *open != rank);
         }
-        let call = self.call;
+        let call = &self.call;
         let units_of = |copy: Vec<u8>| {
             let units = W::unpack(&copy).unwrap_or_else(|| call.refuse());
             if planted(Bug::ForgottenLease) { Vec::new() } else { units }

@@ -12,10 +12,12 @@
 //! |---|---|
 //! | `cut` | which part each rank has |
 //! | `halo` | what travels, where it is put, and what is beyond the edges |
+//! | `spread` | a grid moves to more or fewer ranks |
 //! | `star` | a neighbourhood without corners |
 
 mod cut;
 mod halo;
+mod spread;
 mod star;
 
 use std::fmt;
@@ -158,7 +160,8 @@ where
     ///
     /// Rank 0 receives one message of each rank, and sends all to the ranks below it.
     pub fn gather(&self) -> Vec<T> {
-        self.cut.assemble(self.world.size(), gather::<T, Plain>(self.world, &self.own))
+        self.check();
+        self.cut.assemble(gather::<T, Plain>(self.world, &self.own))
     }
 
     /// Sweeps the grid so many times with `f`, which gets the neighbourhood of an element, with
@@ -192,11 +195,21 @@ where
         self.sweep(sweeps, Reach::Star, |around| f(Star(around)));
     }
 
+    /// Panics if parts are on ranks that rest.
+    #[track_caller]
+    fn check(&self) {
+        assert!(
+            self.cut.ranks() <= self.world.size(),
+            "a grid has elements on ranks that rest: use `Grid::spread` before `World::shrink`"
+        );
+    }
+
     fn sweep<const R: usize, F>(&mut self, sweeps: usize, reach: Reach, f: F)
     where
         F: Fn(Neighbourhood<'_, T, N, R>) -> T + Sync,
     {
-        let (rank, ranks) = (self.world.rank(), self.world.size());
+        self.check();
+        let (rank, ranks) = (self.world.rank(), self.cut.ranks());
         let call = self.world.call("sweeps");
         if self.own.is_empty() {
             return;

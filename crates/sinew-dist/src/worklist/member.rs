@@ -69,7 +69,7 @@ impl<'w, U, W: Way<U>> Member<'w, U, W> {
         let (rank, size) = (world.rank(), world.size());
         let equal_waves = if planted(Bug::OneWave) { 1 } else { 2 };
         Self {
-            call: world.call("worklist"),
+            call: world.call("worklist").giving_work(),
             waves: Waves::new(rank, size, equal_waves),
             counts: HomeCounts::default(),
             away,

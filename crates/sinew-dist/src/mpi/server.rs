@@ -1,57 +1,23 @@
-//! The network of MPI.
-//!
-//! One thread of this crate makes all calls of MPI (`MPI_THREAD_FUNNELED`). The owner of the
-//! [`Mpi`] exchanges messages with it through two queues, so messages move while the owner
-//! computes.
-//!
-//! A send does not wait for its receiver: the thread tests it, and receives others' messages in the
-//! meantime. It completes one send before it begins the next.
-//!
-//! # When a rank fails
-//!
-//! | what | who notices | within |
-//! |---|---|---|
-//! | a panic leaves the owner's thread | the destructor of [`Mpi`] | at once |
-//! | a rank stops answering | the next rank: it expects a sign of life every 100 ms | [`SILENCE`] |
-//! | a rank's process dies | `mpirun`, as a rule; otherwise the next rank | as above |
-//!
-//! Each ends the job by `MPI_Abort` with status 1, after a line that names the rank and the cause.
-//! Rank 0 prints it, if it can, so that there is one line though several ranks notice. Time in
-//! which this process itself was stopped does not count as the other's silence. The variable
-//! `SINEW_DIST_SILENCE_MS` sets another limit; 0 turns signs of life off.
-//!
-//! # When a loss is survived
-//!
-//! `mpirun --enable-recovery` of Open MPI lets a job go on after a process has died. The rank that
-//! notices ends the silent one, if it is on the same machine, and tells all others. Nothing is sent
-//! to a lost rank any more. A send to it that has begun never completes, so the thread goes on
-//! within that send. `MPI_Finalize` would wait for the lost rank; the thread does not call it then.
-//! With `--enable-recovery`, `MPI_Abort` ends one process and `mpirun` returns 0. So ranks tell
-//! each other of the end, and `mpirun` by a signal.
-//!
-//! # Cost
-//!
-//! A thread a rank, which looks at the network in gaps that grow from 20 µs to 1 ms while nothing
-//! arrives. One copy of each message at each end.
+//! The thread that makes all calls of MPI.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Once};
+use std::process::Command;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use mpi::Threading;
 use mpi::point_to_point::MatchedReceiveVec;
-use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, Destination, Source};
+use mpi::topology::{InterCommunicator, MergeOrder, SimpleCommunicator};
+use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use sinew_policy::lifelines::Members;
-use sinew_sync::lock::{Condvar, Mutex};
 
-use crate::init_error::InitError;
-use crate::link::{LOST, Link, Message, OWN_TAGS, Rank, State, Tag};
+use super::slots::{lack, refusal, slots};
+use super::{Inbox, Order, recovers};
+use crate::link::{LOST, Message, OWN_TAGS, Rank, Tag};
 use crate::pulse::Pulse;
-pub use crate::pulse::SILENCE;
-use crate::threads::text_of;
 use crate::wire;
 
 /// A sign of life.
@@ -64,177 +30,32 @@ const END: Tag = OWN_TAGS + 2;
 const ASK: Tag = OWN_TAGS + 3;
 const TELL: Tag = OWN_TAGS + 4;
 
+/// The sender sends nothing more.
+const LAST: Tag = OWN_TAGS + 5;
+
 /// How long a rank waits until rank 0 has ended the job, and for what other ranks do.
 const RELAY: Duration = Duration::from_millis(250);
 
 const SHORTEST_GAP: Duration = Duration::from_micros(20);
 const LONGEST_GAP: Duration = Duration::from_millis(1);
 
-/// A process that cannot end the job through MPI ends itself after this time.
-const LAST_RESORT: Duration = Duration::from_millis(700);
+/// How long the thread looks without gaps for what the owner waits for.
+const EAGER: Duration = Duration::from_micros(200);
 
 /// The time for a launcher to read the line that ends the job.
 const LINE: Duration = Duration::from_millis(100);
 
-/// The message of the last panic in this process.
-static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
-
-/// The variable by which `mpirun` tells its processes that they may survive others.
-const RECOVERY: &str = "OMPI_MCA_orte_enable_recovery";
-
-fn recovers() -> bool {
-    std::env::var(RECOVERY).is_ok_and(|value| ["1", "true", "yes"].contains(&value.trim()))
+/// The place of this process in its job.
+pub(super) struct Place {
+    pub(super) rank: Rank,
+    pub(super) size: u32,
+    pub(super) joined: bool,
 }
 
-enum Order {
-    Send(Rank, Tag, Vec<u8>),
-    Survive,
-    GoOnWithout(Vec<Rank>),
-    States(Sender<Vec<Option<String>>>),
-    Abort(String),
-    Finish,
-}
-
-/// The memory that the owner and the thread share.
-#[derive(Debug, Default)]
-struct Inbox {
-    messages: Mutex<VecDeque<Message>>,
-    arrived: Condvar,
-    state: Mutex<Option<State>>,
-    /// When a rank has asked for the state.
-    asked: Mutex<Option<Instant>>,
-}
-
-/// A rank's end of MPI's network.
-#[derive(Debug)]
-pub struct Mpi {
-    rank: Rank,
-    size: u32,
-    orders: Sender<Order>,
-    inbox: Arc<Inbox>,
-    /// Closed when MPI has ended.
-    running: Receiver<()>,
-}
-
-impl Mpi {
-    /// Starts MPI on a thread of its own.
-    ///
-    /// # Errors
-    ///
-    /// [`InitError::Mpi`]: MPI runs or has run in this process, or forbids threads.
-    pub fn start() -> Result<Self, InitError> {
-        remember_panics();
-        let inbox = Arc::new(Inbox::default());
-        let (orders, received) = channel();
-        let (ready, started) = channel();
-        let (runs, running) = channel();
-        let filled = Arc::clone(&inbox);
-        std::thread::Builder::new()
-            .name("sinew-mpi".to_owned())
-            .spawn(move || serve(&ready, received, filled, runs))
-            .map_err(|error| InitError::Mpi(error.to_string()))?;
-        let (rank, size) = started
-            .recv()
-            .unwrap_or_else(|_| Err("its thread has ended".to_owned()))
-            .map_err(InitError::Mpi)?;
-        Ok(Self { rank, size, orders, inbox, running })
-    }
-
-    fn order(&self, order: Order) {
-        // The thread ends only after `Finish`, or with the process.
-        let _ = self.orders.send(order);
-    }
-
-    fn end(&self, why: &str) -> ! {
-        self.order(Order::Abort(why.to_owned()));
-        std::thread::sleep(LAST_RESORT);
-        std::process::exit(1)
-    }
-}
-
-/// Keeps the message of the last panic, for the line that ends the job.
-fn remember_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            *LAST_PANIC.lock() = text_of(info.payload()).to_owned();
-            before(info);
-        }));
-    });
-}
-
-impl Link for Mpi {
-    fn rank(&self) -> Rank {
-        self.rank
-    }
-
-    fn size(&self) -> u32 {
-        self.size
-    }
-
-    fn send(&mut self, to: Rank, tag: Tag, bytes: Vec<u8>) {
-        self.order(Order::Send(to, tag, bytes));
-    }
-
-    fn poll(&mut self) -> Option<Message> {
-        self.inbox.messages.lock().pop_front()
-    }
-
-    fn wait(&mut self, most: Duration) {
-        let messages = self.inbox.messages.lock();
-        if messages.is_empty() {
-            drop(self.inbox.arrived.wait_for(messages, most.as_nanos() as u64));
-        }
-    }
-
-    fn abort(&mut self, why: &str) -> ! {
-        self.end(why)
-    }
-
-    fn survive(&mut self) -> Result<(), String> {
-        if !recovers() {
-            return Err("start it with `mpirun --enable-recovery` of Open MPI".to_owned());
-        }
-        self.order(Order::Survive);
-        Ok(())
-    }
-
-    fn go_on_without(&mut self, lost: &[Rank]) {
-        self.order(Order::GoOnWithout(lost.to_vec()));
-    }
-
-    fn note(&mut self, state: State) {
-        *self.inbox.state.lock() = Some(state);
-    }
-
-    fn states(&mut self, within: Duration) -> Vec<Option<String>> {
-        if self.inbox.asked.lock().is_some_and(|asked| asked.elapsed() < within) {
-            return Vec::new();
-        }
-        let (reply, states) = channel();
-        self.order(Order::States(reply));
-        states.recv().unwrap_or_default()
-    }
-}
-
-impl Drop for Mpi {
-    /// Ends MPI; if the thread panics, the job.
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let why = LAST_PANIC.lock().replace('\n', " ");
-            self.end(&format!("panicked: {why}"));
-        }
-        self.order(Order::Finish);
-        // Returns when the other end is gone.
-        let _ = self.running.recv();
-    }
-}
-
-type Ready = Sender<Result<(Rank, u32), String>>;
+type Ready = Sender<Result<Place, String>>;
 
 /// The thread that makes all calls of MPI. `runs` is gone when MPI has ended.
-fn serve(ready: &Ready, orders: Receiver<Order>, inbox: Arc<Inbox>, runs: Sender<()>) {
+pub(super) fn serve(ready: &Ready, orders: Receiver<Order>, inbox: Arc<Inbox>, runs: Sender<()>) {
     let Some((universe, level)) = mpi::initialize_with_threading(Threading::Funneled) else {
         let _ = ready.send(Err("it runs already, or has run, in this process".to_owned()));
         return;
@@ -244,16 +65,64 @@ fn serve(ready: &Ready, orders: Receiver<Order>, inbox: Arc<Inbox>, runs: Sender
         return;
     }
     let world = universe.world();
-    let _ = ready.send(Ok((world.rank() as Rank, world.size() as u32)));
+    let parent = world.parent();
+    let joined = parent.is_some();
+    let world = parent.map_or(world, |parent| merge(parent, MergeOrder::High));
+    let (rank, size) = (world.rank() as Rank, world.size() as u32);
+    let _ = ready.send(Ok(Place { rank, size, joined }));
     let mut server = Server::new(world, inbox, orders, runs);
     server.run();
-    // Finalizes MPI.
+    // The end of a communicator would be a call of all ranks, and MPI ends here.
+    std::mem::forget(Rc::clone(&server.world));
     drop(universe);
 }
 
+/// The communicator of the ranks on both sides. Old ones are the lower side.
+fn merge(sides: InterCommunicator, order: MergeOrder) -> SimpleCommunicator {
+    let all = sides.merge(order);
+    // All ranks of both sides are here. At its end MPI would do it, when some may be gone.
+    drop(sides);
+    all
+}
+
+/// The time until the thread looks at the network again.
+struct Gap {
+    length: Duration,
+    /// Since when there is none, because the owner waits.
+    closed: Option<Instant>,
+}
+
+impl Gap {
+    fn new() -> Self {
+        Self { length: SHORTEST_GAP, closed: None }
+    }
+
+    fn length(&self) -> Duration {
+        if self.closed.is_some() { Duration::ZERO } else { self.length }
+    }
+
+    fn close(&mut self) {
+        self.closed = Some(Instant::now());
+    }
+
+    /// Nothing has happened in a gap.
+    fn grow(&mut self) {
+        if let Some(since) = self.closed {
+            self.closed = (since.elapsed() < EAGER).then_some(since);
+            std::thread::yield_now();
+        } else {
+            self.length = (self.length * 2).min(LONGEST_GAP);
+        }
+    }
+}
+
 struct Server {
-    world: SimpleCommunicator,
+    world: Rc<SimpleCommunicator>,
     rank: Rank,
+    /// The ranks to which this one has sent any message.
+    met: BTreeSet<Rank>,
+    /// Whether no message comes any more from the rank before this one.
+    before_is_done: bool,
     inbox: Arc<Inbox>,
     orders: Receiver<Order>,
     runs: Option<Sender<()>>,
@@ -274,8 +143,10 @@ impl Server {
     ) -> Self {
         let (rank, size) = (world.rank() as Rank, world.size() as u32);
         Self {
-            world,
+            world: Rc::new(world),
             rank,
+            met: BTreeSet::new(),
+            before_is_done: false,
             inbox,
             orders,
             runs: Some(runs),
@@ -289,34 +160,91 @@ impl Server {
 
     /// Serves until the owner is done.
     fn run(&mut self) {
-        let mut gap = SHORTEST_GAP;
+        let mut gap = Gap::new();
         loop {
             if self.receive() {
-                gap = SHORTEST_GAP;
+                gap = Gap::new();
             }
             self.look_for_silence();
             self.give_sign();
-            match self.orders.recv_timeout(gap) {
+            match self.orders.recv_timeout(gap.length()) {
                 Ok(Order::Send(to, tag, bytes)) => {
                     self.send(to, tag, &bytes);
-                    gap = SHORTEST_GAP;
+                    gap = Gap::new();
                 }
+                Ok(Order::Look) => gap.close(),
                 Ok(Order::Survive) => self.survives = true,
                 Ok(Order::GoOnWithout(lost)) => {
                     lost.into_iter().for_each(|rank| self.lose(rank));
                     self.survives = false;
+                }
+                Ok(Order::Grow(more, reply)) => {
+                    let _ = reply.send(self.grow(more));
                 }
                 Ok(Order::States(reply)) => {
                     let _ = reply.send(self.ask());
                 }
                 Ok(Order::Abort(why)) => self.abort(self.rank, &why),
                 Ok(Order::Finish) | Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => gap = (gap * 2).min(LONGEST_GAP),
+                Err(RecvTimeoutError::Timeout) => gap.grow(),
             }
         }
         if !self.members.lost().is_empty() {
             self.stay();
         }
+        self.say_last();
+    }
+
+    /// Returns when all messages of all ranks have been received. No sign of life follows.
+    fn say_last(&mut self) {
+        // Nothing overtakes the messages before it.
+        for rank in self.met.clone() {
+            self.send(rank, LAST, &[]);
+        }
+        self.pulse = None;
+        self.wait_for_all();
+    }
+
+    /// Waits until all ranks do. Receives in the meantime.
+    fn wait_for_all(&mut self) {
+        let world = Rc::clone(&self.world);
+        let mut barrier = world.immediate_barrier();
+        while let Err(again) = barrier.test() {
+            barrier = again;
+            self.receive();
+            self.look_for_silence();
+            self.give_sign();
+            std::thread::yield_now();
+        }
+    }
+
+    /// Starts `more` ranks. All ranks do that at once. Returns the number of all ranks.
+    fn grow(&mut self, more: u32) -> Result<u32, String> {
+        self.wait_for_all();
+        if let Some(why) = lack(&mpi::environment::library_version().unwrap_or_default()) {
+            return Err(why);
+        }
+        let root = self.world.process_at_rank(0);
+        // As rank 0 sees it, since it starts them, and so that all ranks decide alike.
+        let mut slots = slots().unwrap_or(u32::MAX);
+        root.broadcast_into(&mut slots);
+        if let Some(why) = refusal(self.world.size() as u32, more, slots) {
+            return Err(why);
+        }
+        let program = std::env::current_exe().map_err(|error| format!("no program: {error}"))?;
+        let mut command = Command::new(program);
+        command.args(std::env::args_os().skip(1));
+        self.say_last();
+        let sides = self.world.process_at_rank(0).spawn(&command, more as i32);
+        (self.before_is_done, self.pulse) = (false, Pulse::new());
+        let sides = sides.map_err(|error| error.to_string())?;
+        let all = Rc::new(merge(sides, MergeOrder::Low));
+        let size = all.size() as u32;
+        // All its ranks are here, and it has no message left. Open MPI 5 would not end otherwise.
+        drop(std::mem::replace(&mut self.world, all));
+        self.met.clear();
+        self.members = Members::all(size);
+        Ok(size)
     }
 
     /// Lets the owner go on without the end of MPI, which would wait for lost ranks.
@@ -359,6 +287,7 @@ impl Server {
                 let state = self.state();
                 self.send(message.from, TELL, state.as_bytes());
             }
+            LAST => self.before_is_done |= message.from == before(&self.members, self.rank),
             TELL => {
                 let text = String::from_utf8_lossy(&message.bytes).into_owned();
                 if let Some(told) = self.told.get_mut(message.from as usize) {
@@ -406,10 +335,14 @@ impl Server {
         if !self.members.has(to) {
             return;
         }
-        let world = SimpleCommunicator::world();
+        self.met.insert(to);
+        let world = Rc::clone(&self.world);
         mpi::request::scope(|scope| {
-            let process = world.process_at_rank(to as i32);
-            let mut request = process.immediate_send_with_tag(scope, bytes, i32::from(tag));
+            let (process, number) = (world.process_at_rank(to as i32), i32::from(tag));
+            let mut request = match tag {
+                LAST => process.immediate_synchronous_send_with_tag(scope, bytes, number),
+                _ => process.immediate_send_with_tag(scope, bytes, number),
+            };
             let start = Instant::now();
             while let Err(again) = request.test() {
                 request = again;
@@ -439,8 +372,8 @@ impl Server {
 
     fn look_for_silence(&mut self) {
         let before = before(&self.members, self.rank);
-        let Some(pulse) = self.pulse.as_mut().filter(|_| before != self.rank && !self.ending)
-        else {
+        let quiet = self.ending || self.before_is_done;
+        let Some(pulse) = self.pulse.as_mut().filter(|_| before != self.rank && !quiet) else {
             return;
         };
         let Some(silence) = pulse.silence() else { return };

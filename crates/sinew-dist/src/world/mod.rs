@@ -14,6 +14,13 @@
 //!   it ends the job rather than waiting forever.
 //! - W3: all ranks leave out the same lost ranks, those that rank 0 names at the end of a bag that
 //!   survives losses. Any other loss ends the job. Nothing is read from a lost rank.
+//! - W4: after a panic that leaves a call the rank makes no other, even if the panic is caught:
+//!   others may wait for what it has not sent. Its next call ends the job.
+//! - W5, W6: about ranks that rest; see `resize`.
+
+mod purpose;
+mod resize;
+mod watch;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
@@ -26,45 +33,20 @@ use serde::de::DeserializeOwned;
 use sinew::{Pool, PoolBuilder};
 use sinew_policy::lifelines::Members;
 
-use crate::link::{LOST, Link, Message, OWN_TAGS, Rank, State, Tag};
+use crate::link::{LOST, Link, Message, Rank, State};
 pub(crate) use crate::share::Since;
-use crate::share::{Waits, coordinate, lend};
+use crate::share::{Job, Waits, coordinate, lend, report_wait};
 use crate::wire;
-
-/// Call numbers in tags wrap here. Messages of one sender and tag keep their order, so a rank may
-/// be further ahead.
-const CALLS: u64 = OWN_TAGS as u64 / 8;
+pub(crate) use purpose::Purpose;
+use purpose::{LEAVE, ROUSE};
+pub use resize::{GrowError, Shrunk};
+use watch::{LeftCall, Watch};
 
 /// A rank that waits for so long prints what all ranks do; `SINEW_DIST_PATIENCE_MS` changes it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The longest time between two looks at the network.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// The purpose of a message within a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// From a rank to the one above it.
-    Up,
-    /// From a rank to those below it.
-    Down,
-    /// A bag's units and questions, or a worklist's units.
-    Bag,
-    /// Parts of an array that move.
-    Move,
-    /// Elements of a grid that another rank needs for a sweep.
-    Halo,
-    /// The sender makes no more calls.
-    Leave,
-}
-
-impl Purpose {
-    fn tag(self, call: u64) -> Tag {
-        (call % CALLS) as Tag * 8 + self as Tag
-    }
-}
-
-const LEAVE: Tag = Purpose::Leave as Tag;
 
 /// Messages of a rank since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize)]
@@ -86,11 +68,15 @@ pub struct World {
     uses_global: Cell<bool>,
     began: Instant,
     waits: Cell<Waits>,
-    ranks_here: u32,
+    ranks_here: Cell<u32>,
+    job: Job,
+    left_call: Cell<Option<LeftCall>>,
 }
 
 struct Inner {
     link: Box<dyn Link>,
+    /// The ranks that take part in calls are those below.
+    size: u32,
     kept: VecDeque<Message>,
     /// For each rank that has left the number of calls that it has made.
     left: Vec<Option<u64>>,
@@ -114,32 +100,49 @@ impl fmt::Debug for World {
 }
 
 /// One call in which all ranks take part.
-#[derive(Clone, Copy)]
 pub(crate) struct Call<'w> {
     pub(crate) world: &'w World,
     number: u64,
     name: &'static str,
+    _watch: Watch<'w>,
+    /// Whether ranks that wait in it get work from others.
+    gives_work: bool,
 }
 
 impl World {
-    /// A world over any network.
+    /// A world over any network. If [another rank has started this one](Self::joined), it waits
+    /// until it is a part of the world.
     pub fn over(link: Box<dyn Link>) -> Self {
-        Self {
+        let world = Self {
             inner: RefCell::new(Inner::new(link)),
             calls: Cell::new(0),
             pool: OnceCell::new(),
             uses_global: Cell::new(false),
             began: Instant::now(),
             waits: Cell::default(),
-            ranks_here: 1,
+            ranks_here: Cell::new(1),
+            job: Job::default(),
+            left_call: Cell::default(),
+        };
+        if world.joined() {
+            world.rest();
         }
+        world
     }
 
     /// Says how many ranks of the job run on this machine. With several, the pool of
     /// [`World::pool`] shares it; see [`World::pool_builder`].
     #[must_use]
-    pub fn with_ranks_here(mut self, ranks: u32) -> Self {
-        self.ranks_here = ranks;
+    pub fn with_ranks_here(self, ranks: u32) -> Self {
+        self.ranks_here.set(ranks);
+        self
+    }
+
+    /// Says which job this is, by a number that its ranks have in common and no other job has. If
+    /// the pool of this rank shares its machine, its row in the table has this number.
+    #[must_use]
+    pub fn with_job(mut self, number: u64) -> Self {
+        self.job = Job::new(number);
         self
     }
 
@@ -158,9 +161,15 @@ impl World {
     /// If the system refuses to start even one thread.
     // Not track_caller: no caller can do anything about it.
     pub fn pool(&self) -> &Pool {
+        let pool = self.find_pool();
+        self.job.tell(pool);
+        pool
+    }
+
+    fn find_pool(&self) -> &Pool {
         match self.pool.get() {
             Some(pool) => pool,
-            None if self.ranks_here < 2 => {
+            None if self.ranks_here() < 2 => {
                 self.uses_global.set(true);
                 sinew::global_pool()
             }
@@ -183,7 +192,7 @@ impl World {
 
     /// How many ranks of the job run on this machine, as far as it is known; at least 1.
     pub fn ranks_here(&self) -> u32 {
-        self.ranks_here
+        self.ranks_here.get()
     }
 
     /// The time since this world was made, and the waits since then.
@@ -201,9 +210,9 @@ impl World {
         self.inner.borrow().link.rank()
     }
 
-    /// The number of ranks.
+    /// The number of ranks that take part in calls.
     pub fn size(&self) -> u32 {
-        self.inner.borrow().link.size()
+        self.inner.borrow().size
     }
 
     /// The ranks that are lost. They take no part in calls any more.
@@ -283,15 +292,22 @@ impl World {
 
     /// Begins the next call.
     pub(crate) fn call(&self, name: &'static str) -> Call<'_> {
-        let number = self.calls.get();
+        self.check_watched();
+        let (number, _watch) = (self.calls.get(), self.watch(name));
         self.calls.set(number + 1);
-        let call = Call { world: self, number, name };
+        let call = Call { world: self, number, name, _watch, gives_work: false };
         self.inner.borrow_mut().note(&call, false);
         call
     }
 }
 
 impl Call<'_> {
+    /// Ranks that wait in this call get work from others.
+    pub(crate) fn giving_work(mut self) -> Self {
+        self.gives_work = true;
+        self
+    }
+
     pub(crate) fn send(&self, to: Rank, purpose: Purpose, bytes: Vec<u8>) {
         let mut inner = self.world.inner.borrow_mut();
         inner.check_lost(to, self);
@@ -306,11 +322,7 @@ impl Call<'_> {
         let tag = purpose.tag(self.number);
         let wanted =
             |message: &Message| message.tag == tag && from.is_none_or(|rank| rank == message.from);
-        let kept = inner.kept.iter().position(wanted);
-        let found = match kept {
-            Some(at) => inner.kept.remove(at),
-            None => inner.poll_for(wanted),
-        };
+        let found = inner.find(wanted);
         inner.traffic.received += u64::from(found.is_some());
         if found.is_none() {
             from.inspect(|from| inner.check_lost(*from, self));
@@ -324,11 +336,9 @@ impl Call<'_> {
     /// Waits until a message may have arrived. `since` is when the rank began to wait.
     pub(crate) fn wait(&self, since: &mut Since) {
         let (world, mut waits) = (self.world, self.world.waits.get());
-        let left = since.patience(|| {
-            if world.pool.get().is_some() || world.uses_global.get() {
-                waits.lent += u64::from(lend(world.pool()));
-            }
-        });
+        let has_pool = world.pool.get().is_some() || world.uses_global.get();
+        let pool = has_pool.then(|| world.pool());
+        let left = since.patience(|| waits.lent += u64::from(pool.is_some_and(lend)));
         let mut inner = world.inner.borrow_mut();
         inner.note(self, true);
         // One after the other, so that usually one rank reports.
@@ -339,8 +349,10 @@ impl Call<'_> {
         let look = LOOK.min(inner.patience);
         let began = Instant::now();
         inner.link.wait(left.map_or(look, |left| left.min(look)));
-        waits.waited += began.elapsed();
+        let waited = began.elapsed();
+        waits.waited += waited;
         world.waits.set(waits);
+        pool.inspect(|pool| report_wait(pool, self.gives_work, waited));
     }
 
     pub(crate) fn receive(&self, from: Rank, purpose: Purpose) -> Vec<u8> {
@@ -442,6 +454,7 @@ impl Inner {
         let since = Instant::now();
         Self {
             link,
+            size,
             kept: VecDeque::new(),
             left: vec![None; size as usize],
             traffic: Traffic::default(),
@@ -469,7 +482,7 @@ impl Inner {
         if states.is_empty() {
             return;
         }
-        let (rank, size) = (self.link.rank(), self.link.size());
+        let (rank, size) = (self.link.rank(), self.size);
         let mut text = format!(
             "sinew-dist: rank {rank} of {size} still waits in `{}`, its call {}; all ranks:\n",
             call.name, call.number
@@ -484,10 +497,13 @@ impl Inner {
 
     /// A rank is lost (W3).
     fn lose(&mut self, rank: Rank) {
-        if !self.known.has(rank) {
+        if self.known.lost().contains(&rank) {
             return;
         }
-        if !self.surviving {
+        if self.rests() {
+            return; // Rank 0 calls no rank back then.
+        }
+        if !self.surviving || rank >= self.size {
             self.link.abort(&format!("rank {rank} is lost"));
         }
         self.forget(rank);
@@ -508,12 +524,20 @@ impl Inner {
         }
     }
 
-    /// The next message that is `wanted`; keeps others.
+    /// The next message that is `wanted`, of those that were kept or have arrived.
+    fn find(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
+        match self.kept.iter().position(&wanted) {
+            Some(at) => self.kept.remove(at),
+            None => self.poll_for(wanted),
+        }
+    }
+
+    /// The next message that arrives and is `wanted`; keeps others.
     fn poll_for(&mut self, wanted: impl Fn(&Message) -> bool) -> Option<Message> {
         while let Some(message) = self.link.poll() {
             if message.tag == LOST {
                 self.lose(message.from);
-            } else if !self.known.has(message.from) {
+            } else if self.known.lost().contains(&message.from) {
                 continue;
             } else if message.tag == LEAVE {
                 self.left[message.from as usize] = Some(wire::unpack(&message.bytes).unwrap_or(0));
@@ -537,8 +561,14 @@ impl Inner {
 
     /// Tells all other ranks, and waits until they have left as well.
     fn leave(&mut self, calls: u64) {
-        let (own, size) = (self.link.rank(), self.link.size());
-        for rank in (0..size).filter(|rank| *rank != own && self.members.has(*rank)) {
+        let own = self.link.rank();
+        if self.rests() {
+            return; // The job is over.
+        }
+        // Rank 0 tells those that rest as well.
+        let told = if own == 0 { self.link.size() } else { self.size };
+        let lost = self.members.lost();
+        for rank in (0..told).filter(|rank| *rank != own && !lost.contains(rank)) {
             self.link.send(rank, LEAVE, wire::pack(&calls));
         }
         self.left[own as usize] = Some(calls);
@@ -555,6 +585,7 @@ impl Drop for World {
     /// Waits for the other ranks, unless the thread panics: then the network ends the job.
     fn drop(&mut self) {
         if !std::thread::panicking() {
+            self.check_watched();
             // The pool has nothing to do any more.
             if let Some(pool) = self.pool.get() {
                 lend(pool);
