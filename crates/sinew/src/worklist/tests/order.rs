@@ -96,7 +96,10 @@ fn a_panic_of_the_metric_loses_no_unit() {
         let panicked = catch_unwind(AssertUnwindSafe(|| run(&mut list)));
         assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&sick));
         is_sick.store(0, Ordering::Relaxed);
-        run(&mut list).unwrap();
+        // Other workers may have run all units before the panic ended the run.
+        if !list.is_empty() {
+            run(&mut list).unwrap();
+        }
         assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 1), "{runs:?}");
     }
 }
