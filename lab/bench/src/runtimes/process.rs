@@ -170,7 +170,7 @@ fn compile(recipe: &Recipe, folder: &Path, program: &Path, flags: &[&str]) -> Re
 }
 
 /// The first error among a compiler's messages, as one line.
-pub(super) fn first_error(compiler: &str, messages: &[u8]) -> String {
+pub(crate) fn first_error(compiler: &str, messages: &[u8]) -> String {
     let messages = String::from_utf8_lossy(messages);
     let first =
         messages.lines().find(|line| line.contains("error") || line.contains("cannot find"));

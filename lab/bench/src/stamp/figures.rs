@@ -63,7 +63,8 @@ impl Entry {
                 .find(|series| series.version == version && series.threads == threads)
         };
         let row = |series: &Series| {
-            Row::of(series, find(Version::Serial, 1), find(Version::ByHand, series.threads))
+            let serial = find(series.version.serial(), 1);
+            Row::of(series, serial, find(Version::ByHand, series.threads))
         };
         let rows: Vec<Row> = rounds.series.iter().map(row).collect();
         let bars = bars(input, &rows);
@@ -84,9 +85,9 @@ impl Row {
             processor_s: median(|sample| sample.processor_s),
             of_serial: serial.and_then(|serial| ratio(series, serial)),
             of_by_hand: by_hand
-                .filter(|_| *version != Version::Serial)
+                .filter(|_| !version.is_serial())
                 .and_then(|hand| ratio(series, hand)),
-            abort_ratio: median(|sample| Some(sample.abort_ratio)),
+            abort_ratio: median(|sample| sample.abort_ratio),
             settling_share: median(|sample| sample.settling_share),
             tuning_share: median(|sample| sample.tuning_share),
             samples: samples.clone(),
@@ -115,33 +116,27 @@ fn bars_of(input: &Input, row: &Row, noise: f64) -> Vec<Bar> {
         measured.map(|measured| Bar { what: at(what), measured, limit, passed: measured <= limit })
     };
     let of_by_hand = row.of_by_hand.map(|ratio| ratio.median);
-    let (list, suite) = match row.version {
+    let compared = match row.version {
         Version::Worklist => {
-            let suite_s =
-                input.suite_s.and_then(|suite_s| suite_s.get(row.threads.checked_sub(1)?).copied());
-            let seconds = row.wall.map(|wall| wall.median);
-            let beside = suite_s
-                .and_then(|limit| bar("seconds, beside the suite's once measured", seconds, limit));
-            (
-                bar("worklist beside by hand, or the noise", of_by_hand, LIST.max(1.0 + noise)),
-                beside,
-            )
+            bar("worklist beside by hand, or the noise", of_by_hand, LIST.max(1.0 + noise))
         }
-        _ => (None, None),
+        Version::Suite => {
+            bar("by hand beside the suite's C", of_by_hand.map(|ratio| 1.0 / ratio), 1.0)
+        }
+        _ => None,
     };
     // Few long units: an epoch is a good part of the run.
     let settling = row.settling_share.filter(|_| input.app != "labyrinth");
     let settling = bar("part of the run until tuning has settled", settling, SETTLING);
     let tuning = bar("tuner's part of the processor time", row.tuning_share, TUNING);
-    [list, suite, settling, tuning].into_iter().flatten().collect()
+    [compared, settling, tuning].into_iter().flatten().collect()
 }
 
 /// Means of the medians.
 pub(super) fn averages(entries: &[Entry]) -> Vec<Average> {
     let mut averages = Vec::new();
-    for row in
-        entries.iter().flat_map(|entry| &entry.rows).filter(|row| row.version != Version::Serial)
-    {
+    let parallel = |row: &&Row| !row.version.is_serial();
+    for row in entries.iter().flat_map(|entry| &entry.rows).filter(parallel) {
         let Row { version, threads, .. } = *row;
         if averages
             .iter()
@@ -167,7 +162,7 @@ mod tests {
         let sample = |wall_s| Sample {
             wall_s,
             processor_s: None,
-            abort_ratio: 0.0,
+            abort_ratio: None,
             settling_share: (version == Version::Tuned).then_some(0.05),
             tuning_share: (version == Version::Tuned).then_some(0.001),
         };
@@ -176,13 +171,15 @@ mod tests {
 
     fn entry() -> Entry {
         let maps = sinew_apps::Maps::default();
-        let input = Input { app: "yada", size: "tiny", suite_s: None, maps };
+        let input = Input { app: "yada", size: "tiny", maps };
         let series = vec![
             series(Version::Serial, 1, [1.0, 10.0]),
             series(Version::ByHand, 2, [2.0, 20.0]),
             series(Version::Again, 2, [2.1, 21.0]),
             series(Version::Worklist, 2, [2.08, 20.8]),
             series(Version::Tuned, 2, [4.0, 40.0]),
+            series(Version::SuiteSerial, 1, [4.0, 40.0]),
+            series(Version::Suite, 2, [5.0, 50.0]),
         ];
         Entry::of(&input, &Rounds { what: "tiny".to_owned(), series, wrong: Vec::new() })
     }
@@ -200,15 +197,25 @@ mod tests {
             "{:?}",
             entry.bars
         );
-        let late: Vec<bool> = entry.bars[1..].iter().map(|bar| bar.passed).collect();
+        let late: Vec<bool> = entry.bars[1..3].iter().map(|bar| bar.passed).collect();
         assert_eq!(late, [false, true], "{:?}", entry.bars);
+    }
+
+    /// Catches: a program of the suite that is compared with our serial version, or not with ours.
+    #[test]
+    fn programs_of_the_suite_have_a_serial_version_of_their_own() {
+        let row = &entry().rows[6];
+        assert!((row.of_serial.unwrap().median - 1.25).abs() < 1e-9);
+        assert!((row.of_by_hand.unwrap().median - 2.5).abs() < 1e-9);
+        let bar = &entry().bars[3];
+        assert!(bar.passed && (bar.measured - 0.4).abs() < 1e-9, "{bar:?}");
     }
 
     /// Catches: an average over rows that are not the same.
     #[test]
     fn averages_are_those_of_the_same_version() {
         let averages = averages(&[entry(), entry()]);
-        assert_eq!(averages.len(), 4);
+        assert_eq!(averages.len(), 5);
         assert!((averages[3].of_by_hand - 2.0).abs() < 1e-9);
     }
 }

@@ -33,29 +33,21 @@ pub(crate) struct Input {
     pub(crate) app: &'static str,
     /// As the application takes it.
     pub(crate) size: &'static str,
-    /// Seconds of the suite's own program on one and two threads, with TinySTM in C, as they were
-    /// once measured on a machine of two such cores. Only to have an idea: it was another run, on
-    /// another day.
-    pub(crate) suite_s: Option<[f64; 2]>,
     /// The structures of its maps.
     pub(crate) maps: Maps,
 }
 
-/// An application, its sizes in the order of [`Size`], and the suite's seconds at the last of them.
-type Row = (&'static str, [&'static str; 3], Option<[f64; 2]>);
+/// An application, and its sizes in the order of [`Size`].
+type Row = (&'static str, [&'static str; 3]);
 
 const INPUTS: [Row; 7] = [
-    ("bank", ["tiny", "4_000_000x1024", "16_000_000x1024"], None),
-    ("intruder", ["tiny", "a10-l128-n40000-s1", "a10-l128-n262144-s1"], Some([32.5, 16.1])),
-    ("kmeans", ["tiny", "n65536-d32-c16-m15-t0.0001", "n65536-d32-c16-m15-t0.00001"], None),
-    ("kmeans", ["tiny", "n65536-d32-c16-m40-t0.0001", "n65536-d32-c16-m40-t0.00001"], None),
-    ("labyrinth", ["tiny", "x256-y256-z5-n256", "x512-y512-z7-n512"], Some([17.3, 9.3])),
-    (
-        "vacation",
-        ["tiny", "n4-q60-u90-r131072-t524288", "n4-q60-u90-r1048576-t4194304"],
-        Some([34.3, 18.8]),
-    ),
-    ("yada", ["tiny", "200_000x20", "1_000_000x15"], None),
+    ("bank", ["tiny", "4_000_000x1024", "16_000_000x1024"]),
+    ("intruder", ["tiny", "a10-l128-n40000-s1", "a10-l128-n262144-s1"]),
+    ("kmeans", ["tiny", "n65536-d32-c16-m15-t0.0001", "n65536-d32-c16-m15-t0.00001"]),
+    ("kmeans", ["tiny", "n65536-d32-c16-m40-t0.0001", "n65536-d32-c16-m40-t0.00001"]),
+    ("labyrinth", ["tiny", "x256-y256-z5-n256", "x512-y512-z7-n512"]),
+    ("vacation", ["tiny", "n4-q60-u90-r131072-t524288", "n4-q60-u90-r1048576-t4194304"]),
+    ("yada", ["tiny", "200_000x20", "1_000_000x15"]),
 ];
 
 /// All of them; with other than the default structures only those that have them.
@@ -63,10 +55,9 @@ pub(super) fn all(size: Size, maps: Maps) -> impl Iterator<Item = Input> {
     let has_them = move |(app, ..): &Row| {
         maps == Maps::default() || sinew_apps::find(app).is_some_and(sinew_apps::App::has_maps)
     };
-    INPUTS.into_iter().filter(has_them).map(move |(app, sizes, suite_s)| Input {
+    INPUTS.into_iter().filter(has_them).map(move |(app, sizes)| Input {
         app,
         size: sizes[size as usize],
-        suite_s: suite_s.filter(|_| size == Size::Stamp),
         maps,
     })
 }

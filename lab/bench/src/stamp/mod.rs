@@ -10,6 +10,7 @@
 //! | [`options`] | the command line |
 //! | [`inputs`] | which applications, and how large |
 //! | [`rounds`] | versions, and running them in turn |
+//! | [`suite`] | the suite's own programs in C |
 //! | [`figures`] | medians, ratios and bars |
 //! | [`output`] | the table |
 
@@ -18,6 +19,7 @@ pub(crate) mod inputs;
 mod options;
 mod output;
 pub(crate) mod rounds;
+mod suite;
 
 pub(crate) use options::Options;
 
@@ -26,6 +28,7 @@ use crate::output::ReportFile;
 use figures::{Entry, averages};
 use rounds::Rounds;
 use serde::Serialize;
+use suite::Suite;
 
 /// Everything that one run found out.
 #[derive(Debug, Serialize)]
@@ -39,18 +42,22 @@ struct Report {
 ///
 /// # Errors
 ///
-/// Status 2: a report that cannot be written, or a pool that cannot be built. Status 1: a wrong
-/// result.
+/// Status 2: a report that cannot be written, a pool that cannot be built, or programs of the suite
+/// that cannot. Status 1: a wrong result.
 pub(crate) fn run(options: &Options) -> Result<(), (String, u8)> {
     let file = ReportFile::create(options.json.as_deref())?;
+    let suite = options.suite.as_deref().zip(options.tinystm.as_deref());
+    let suite = suite.map(|(suite, tinystm)| Suite::build(suite, tinystm)).transpose();
+    let suite = suite.map_err(|why| (why, 2))?;
     let machine = Machine::here();
     machine.print();
     let mut report = Report { machine, size: options.size().to_string(), applications: Vec::new() };
     let mut wrong = Vec::new();
     let inputs = inputs::all(options.size(), options.maps());
     for input in inputs.filter(|input| options.runs(input)) {
-        let rounds =
-            Rounds::run(&input, &options.threads(), options.rounds()).map_err(|why| (why, 2))?;
+        let (threads, rounds) = (options.threads(), options.rounds());
+        let rounds = Rounds::run(&input, &threads, rounds, suite.as_ref());
+        let rounds = rounds.map_err(|why| (why, 2))?;
         wrong.extend(rounds.wrong.iter().cloned());
         let entry = Entry::of(&input, &rounds);
         output::print(&entry);
@@ -103,7 +110,7 @@ mod tests {
             ["intruder", "vacation"]
         );
         for input in chosen {
-            assert_eq!(Rounds::run(&input, &[1], 1).unwrap().wrong, [""; 0]);
+            assert_eq!(Rounds::run(&input, &[1], 1, None).unwrap().wrong, [""; 0]);
         }
     }
 

@@ -1,7 +1,6 @@
 //! The table of an application.
 
 use super::figures::{Average, Bar, Entry, Row};
-use super::rounds::Version;
 use crate::output::say;
 use crate::statistics::Summary;
 use crate::table::{duration_of, or_dash};
@@ -29,7 +28,7 @@ pub(super) fn print(entry: &Entry) {
 
 fn cells(row: &Row) -> Vec<String> {
     let seconds = |value| or_dash(value, |seconds: f64| duration_of(seconds * 1e9));
-    let aborts = row.abort_ratio.filter(|_| row.version != Version::Serial);
+    let aborts = row.abort_ratio.filter(|_| !row.version.is_serial());
     vec![
         row.version.name().to_owned(),
         row.threads.to_string(),

@@ -1,6 +1,7 @@
 //! Running all versions of an application in turn.
 
 use super::inputs::Input;
+use super::suite::Suite;
 use serde::Serialize;
 use sinew::Pool;
 use sinew::worklist::{Settings, Tuning, mapping_for};
@@ -15,6 +16,10 @@ pub(crate) enum Version {
     Again,
     Worklist,
     Tuned,
+    /// The suite's own program in C, with transactions of TinySTM.
+    Suite,
+    /// The same without transactions.
+    SuiteSerial,
 }
 
 /// The versions that run in a pool.
@@ -23,7 +28,30 @@ pub(super) const PARALLEL: [Version; 4] =
 
 impl Version {
     pub(crate) fn name(self) -> &'static str {
-        ["serial", "by hand", "by hand again", "worklist", "tuned"][self as usize]
+        [
+            "serial",
+            "by hand",
+            "by hand again",
+            "worklist",
+            "tuned",
+            "suite, TinySTM",
+            "suite, serial",
+        ][self as usize]
+    }
+
+    /// Whether it has no transactions.
+    pub(super) fn is_serial(self) -> bool {
+        matches!(self, Self::Serial | Self::SuiteSerial)
+    }
+
+    /// Whether it is a program of the suite.
+    fn is_of_suite(self) -> bool {
+        matches!(self, Self::Suite | Self::SuiteSerial)
+    }
+
+    /// The serial version with the same structures and compiler.
+    pub(super) fn serial(self) -> Self {
+        if self.is_of_suite() { Self::SuiteSerial } else { Self::Serial }
     }
 }
 
@@ -33,7 +61,7 @@ pub(crate) struct Sample {
     pub(crate) wall_s: f64,
     /// Sum over all threads.
     pub(super) processor_s: Option<f64>,
-    pub(super) abort_ratio: f64,
+    pub(super) abort_ratio: Option<f64>,
     /// The part of the run until the tuner had settled, and its part of the processor time.
     pub(super) settling_share: Option<f64>,
     pub(super) tuning_share: Option<f64>,
@@ -58,7 +86,6 @@ pub(super) struct Rounds {
 /// An application, prepared for all versions, and the pools for them.
 #[allow(missing_debug_implementations, reason = "a problem has none")]
 pub(crate) struct Bench {
-    app: &'static str,
     listed: Box<dyn Problem>,
     by_hand: Box<dyn Problem>,
     record: Record,
@@ -66,17 +93,27 @@ pub(crate) struct Bench {
 }
 
 impl Rounds {
-    /// This number of rounds with each of the numbers of threads.
+    /// This number of rounds with each of the numbers of threads, beside the programs of `suite` if
+    /// it has the application.
     ///
     /// # Errors
     ///
     /// No such size, or no such pool. A wrong result is no error here: it is among the
     /// [`wrong`](Self::wrong).
-    pub(super) fn run(input: &Input, threads: &[usize], rounds: usize) -> Result<Self, String> {
+    pub(super) fn run(
+        input: &Input,
+        threads: &[usize],
+        rounds: usize,
+        suite: Option<&Suite>,
+    ) -> Result<Self, String> {
         let bench = Bench::prepare(input, threads)?;
-        let parallel =
-            threads.iter().flat_map(|&threads| PARALLEL.map(|version| (version, threads)));
-        let all = [(Version::Serial, 1)].into_iter().chain(parallel);
+        let suite = suite.filter(|suite| suite.has(input.app, input.size));
+        let serial = [Version::Serial, Version::SuiteSerial].map(|version| (version, 1));
+        let parallel = threads.iter().flat_map(|&threads| {
+            PARALLEL.into_iter().chain([Version::Suite]).map(move |version| (version, threads))
+        });
+        let all = serial.into_iter().chain(parallel);
+        let all = all.filter(|(version, _)| suite.is_some() || !version.is_of_suite());
         let series = all
             .map(|(version, threads)| Series { version, threads, samples: Vec::new() })
             .collect();
@@ -91,22 +128,27 @@ impl Rounds {
             eprintln!("{}: round {} of {rounds}", input.app, round + 1);
             let mut order: Vec<usize> = (0..all.series.len()).collect();
             rng.shuffle(&mut order);
-            order.into_iter().for_each(|at| all.measure(&bench, at));
+            for at in order {
+                let Series { version, threads, .. } = all.series[at];
+                let sample = match suite.filter(|_| version.is_of_suite()) {
+                    Some(suite) => {
+                        suite.run(version, input.app, input.size, threads).map(Sample::wall)
+                    }
+                    None => bench.measure(version, threads),
+                };
+                all.add(at, input.app, sample);
+            }
         }
         Ok(all)
     }
 
-    fn measure(&mut self, bench: &Bench, at: usize) {
+    fn add(&mut self, at: usize, app: &str, sample: Result<Sample, String>) {
         let Series { version, threads, samples } = &mut self.series[at];
-        match bench.measure(*version, *threads) {
+        match sample {
             Ok(sample) => samples.push(sample),
             Err(why) => {
-                let wrong = format!(
-                    "{}, {}, {threads} threads: wrong answer: {why}",
-                    bench.app,
-                    version.name()
-                );
-                self.wrong.push(wrong);
+                let name = version.name();
+                self.wrong.push(format!("{app}, {name}, {threads} threads: wrong answer: {why}"));
             }
         }
     }
@@ -123,7 +165,6 @@ impl Bench {
         let by_hand = sinew_apps::Options { by_hand: true, ..options.clone() };
         let prepare = |options| app.prepare(options).map_err(|error| error.to_string());
         Ok(Self {
-            app: input.app,
             listed: prepare(&options)?,
             by_hand: prepare(&by_hand)?,
             record: options.record,
@@ -175,12 +216,18 @@ pub(crate) fn pool(threads: usize) -> Result<Pool, String> {
 }
 
 impl Sample {
+    /// A run of which only the time is known.
+    fn wall(wall_s: f64) -> Self {
+        let (processor_s, abort_ratio, settling_share, tuning_share) = (None, None, None, None);
+        Self { wall_s, processor_s, abort_ratio, settling_share, tuning_share }
+    }
+
     fn of(run: &Run, recorded: &Recorded, threads: usize) -> Self {
         let cost = recorded.tuning_cost(threads);
         Self {
             wall_s: run.wall.as_secs_f64(),
             processor_s: run.processor.map(|processor| processor.as_secs_f64()),
-            abort_ratio: run.transactions.abort_ratio(),
+            abort_ratio: Some(run.transactions.abort_ratio()),
             settling_share: cost.and_then(|cost| cost.settling),
             tuning_share: cost.map(|cost| cost.processor),
         }

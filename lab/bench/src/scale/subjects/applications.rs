@@ -85,7 +85,7 @@ fn worklist(app: &'static str, size: &'static str) -> Subject {
 }
 
 fn worklist_ready(app: &'static str, size: &'static str) -> Result<Ready, String> {
-    let input = Input { app, size, suite_s: None, maps: sinew_apps::Maps::default() };
+    let input = Input { app, size, maps: sinew_apps::Maps::default() };
     let bench = Bench::prepare(&input, &[])?;
     Ok(Box::new(move |ask: &Ask| {
         let version = VERSIONS.into_iter().find(|version| version.name() == ask.contender);
