@@ -34,8 +34,8 @@ pub(crate) struct Options {
     /// Rounds; every version runs once in each (default: 7; 1 for tiny, 3 for stamp).
     #[arg(long, value_name = "N")]
     rounds: Option<NonZero<u16>>,
-    /// A checkout of the STAMP suite (github.com/kozyraki/stamp). Its programs in C run beside ours,
-    /// with inputs of the same size. Their "÷ serial" is beside the suite's serial program.
+    /// A checkout of the STAMP suite (github.com/kozyraki/stamp). Its programs in C run beside
+    /// ours, with inputs of the same size. Their "÷ serial" is beside the suite's serial program.
     #[arg(long, value_name = "PATH", requires = "tinystm")]
     pub(super) suite: Option<PathBuf>,
     /// A checkout of TinySTM (github.com/patrickmarlier/tinystm) for them, in which `make` ran.
