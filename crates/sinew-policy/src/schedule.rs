@@ -36,7 +36,8 @@ pub enum Schedule {
         /// Iterations of the smallest chunk, at least 1.
         min: usize,
     },
-    /// One range per worker; an idle worker takes the back half of another's. Suits most loops.
+    /// One range per worker; an idle worker takes the back half of another's. A loop of at most two
+    /// iterations a worker runs as `Simple` with a grain of 1. Suits most loops.
     #[default]
     Stealing,
     /// Each worker begins with the part that it ran last time, from a memory that the caller holds;

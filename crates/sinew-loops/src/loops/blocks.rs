@@ -121,7 +121,8 @@ where
     if let Some((splitter, _)) = options.splitter(w) {
         // The pool's schedule does not apply to cuts, but the call records which schedule ran.
         w.limit().schedule().of_loop(options.schedule, false);
-        split(w, space, splitter, grain, &|block| piece(&mut enter(), block));
+        let body: &(dyn Fn(_) -> _ + Sync) = &|block| piece(&mut enter(), block);
+        split(w, space, splitter, grain, body);
         return Ok(());
     }
     if let Mechanism::Joins { rule: SplitRule::Adaptive, .. } = Mechanism::of(options.schedule) {

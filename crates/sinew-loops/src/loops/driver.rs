@@ -156,9 +156,9 @@ fn run_uncontrolled(
     let participants = options.participants(w, n);
     if participants == 1 {
         run_alone(w, start..n, body);
-    } else if let Some((splitter, grain)) = options.splitter(w) {
+    } else if let Some((splitter, grain)) = options.splitter_for(w, n) {
         #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
-        split(w, [start..n], splitter, [grain], &|[range]| body.run_one(range));
+        split(w, [start..n], splitter, [grain], move |[range]| body.run_one(range));
     } else {
         if begun.trial.is_none() && options.schedule == Schedule::Auto {
             begun.trial = Some(Trial::begin(options, n, participants));

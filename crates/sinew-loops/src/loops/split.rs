@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 /// Calls `body` with disjoint blocks that cover `space`, on several workers at once, until a call
 /// returns `Break`.
 ///
-/// The body is called through a pointer, so that this is compiled once for all loops.
+/// This is compiled for each type of `body`, which loops share because it has a pointer to theirs.
 ///
 /// # Panics
 ///
@@ -30,7 +30,7 @@ pub(super) fn split<const N: usize>(
     space: Block<N>,
     splitter: Splitter,
     grain: [usize; N],
-    body: &(dyn Fn(Block<N>) -> ControlFlow<()> + Sync),
+    body: impl Fn(Block<N>) -> ControlFlow<()> + Sync,
 ) {
     if volume(&space) != Some(0) {
         let cuts = Cuts { grain, ending: Ending::default(), body };
@@ -39,13 +39,16 @@ pub(super) fn split<const N: usize>(
     }
 }
 
-struct Cuts<'b, const N: usize> {
+struct Cuts<F, const N: usize> {
     grain: [usize; N],
     ending: Ending,
-    body: &'b (dyn Fn(Block<N>) -> ControlFlow<()> + Sync),
+    body: F,
 }
 
-impl<const N: usize> Cuts<'_, N> {
+impl<F, const N: usize> Cuts<F, N>
+where
+    F: Fn(Block<N>) -> ControlFlow<()> + Sync,
+{
     fn cut(&self, w: &Worker, block: Block<N>, splitter: Splitter) {
         if self.ending.is_stopped() {
             return;
@@ -63,9 +66,11 @@ impl<const N: usize> Cuts<'_, N> {
 
     fn work(&self, w: &Worker, block: Block<N>) {
         w.count_chunk();
+        let pieces = w.pieces(true);
         if (self.body)(block).is_break() {
             self.ending.stop();
         }
+        pieces.ended();
         w.safe_point();
         w.serve_calls();
     }

@@ -46,7 +46,10 @@ proptest! {
 
     /// Catches: an item that is visited twice or not at all.
     #[test]
-    fn every_item_is_visited_once(n in 0..3_000_usize, options in any_options()) {
+    fn every_item_is_visited_once(
+        n in prop_oneof![0..40_usize, 0..3_000_usize],
+        options in any_options(),
+    ) {
         let mut visits = vec![0_u32; n];
         run(|w| for_each(w, (&mut visits).into_items(), &options, |visits| *visits += 1).unwrap());
         prop_assert!(visits.iter().all(|&visits| visits == 1));
@@ -363,6 +366,25 @@ fn loops_nest() {
         .unwrap();
     });
     assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == 1));
+}
+
+/// Catches: few iterations that do not run at the same time, since one worker takes several, and
+/// results in another order.
+#[test]
+fn few_iterations_run_at_the_same_time() {
+    let pool = Pool::builder().threads(4).external_slot(false).build().unwrap();
+    for n in [2, 3, 4] {
+        let (arrived, begun) = (AtomicUsize::new(0), Instant::now());
+        let wait = |number: usize| {
+            arrived.fetch_add(1, Ordering::Relaxed);
+            while arrived.load(Ordering::Relaxed) < n && begun.elapsed() < PATIENCE {
+                std::thread::yield_now();
+            }
+            (number, arrived.load(Ordering::Relaxed))
+        };
+        let ended = pool.run(|w| map(w, 0..n, &Options::default(), wait).unwrap());
+        assert_eq!(ended, (0..n).map(|number| (number, n)).collect::<Vec<_>>());
+    }
 }
 
 /// Catches: an owner that takes all iterations because the first one was cheap, so that none is
