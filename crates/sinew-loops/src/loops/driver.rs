@@ -26,7 +26,7 @@
 //! counters and a call through a pointer for a chunk. The driver is compiled once. Each loop adds
 //! its body three times: in the serial part, in a participant, and for one range alone.
 
-use sinew_policy::chunk::{Halving, Schedule};
+use sinew_policy::chunk::Halving;
 use sinew_sync::atomic::{AtomicBool, Ordering};
 use sinew_sync::clock::{TICKS_PER_US, ticks};
 
@@ -48,8 +48,8 @@ use std::ops::{ControlFlow, Range};
 /// Each participant makes a local state with `enter`, and drops it when it leaves. A body that
 /// returns `Break` stops the loop.
 ///
-/// This is compiled for each loop, and the rest once for all. In it is the serial part of most
-/// loops, because a call through a pointer for each step would be seen in short ones.
+/// This is compiled for each loop, and the rest once for all. In it is the serial part, because a
+/// call through a pointer for each step would be seen in short loops.
 ///
 /// # Errors
 ///
@@ -73,7 +73,15 @@ where
 {
     let code = Code { enter, piece };
     let mut begun = Begun::default();
-    if !options.is_controlled() && w.limit().schedule().word() == 0 {
+    let on_pool;
+    let options = match w.limit().schedule().word() {
+        0 => options,
+        _ => {
+            on_pool = options.on_pool(w);
+            &on_pool
+        }
+    };
+    if !options.is_controlled() {
         let participants = options.participants(w, n);
         if participants == 1 {
             run_alone(w, 0..n, &code);
@@ -103,13 +111,6 @@ struct Begun {
     offered: Option<Offered>,
 }
 
-impl Begun {
-    /// The iterations that are done.
-    fn done(&self) -> usize {
-        self.offered.as_ref().map_or(0, |offered| offered.done)
-    }
-}
-
 /// The iterations `rest` of a loop, with one participant.
 #[inline(always)]
 fn run_alone(w: &Worker, rest: Range<usize>, body: &(impl Body + ?Sized)) {
@@ -131,28 +132,19 @@ fn run(
     if options.is_controlled() {
         return controlled::run(w, n, options, body);
     }
-    let (preset, pools) = (w.limit().schedule(), &mut None);
-    let options = match preset.word() {
-        0 => options,
-        _ => {
-            let schedule = preset.of_loop(options.schedule, options.open);
-            &*pools.insert(Options { schedule, ..*options })
-        }
-    };
     run_uncontrolled(w, n, options, std::mem::take(begun), body);
     Ok(())
 }
 
-/// The rest of a loop without a control. The pool's limit and schedule may have changed since the
-/// loop began.
+/// The rest of a loop without a control. The pool's limit may have changed since the loop began.
 fn run_uncontrolled(
     w: &Worker,
     n: usize,
     options: &Options<'_>,
-    mut begun: Begun,
+    Begun { mut trial, offered }: Begun,
     body: &dyn Body,
 ) {
-    let start = begun.done();
+    let start = offered.as_ref().map_or(0, |offered| offered.done);
     let participants = options.participants(w, n);
     if participants == 1 {
         run_alone(w, start..n, body);
@@ -160,37 +152,22 @@ fn run_uncontrolled(
         #[expect(clippy::single_range_in_vec_init, reason = "a block of one dimension")]
         split(w, [start..n], splitter, [grain], move |[range]| body.run_one(range));
     } else {
-        if begun.trial.is_none() && options.schedule == Schedule::Auto {
-            begun.trial = Some(Trial::begin(options, n, participants));
+        let schedule = match &mut trial {
+            Some(trial) => trial.schedule_after(start),
+            None => options.schedule,
+        };
+        let source =
+            Source::with_memory(schedule, n - start, participants, w.index(), options.memory);
+        let (ending, helpers) = (Ending::default(), Helpers::new(w.index()));
+        let shared = Loop { source: &source, ending, helpers, body, start, trial: trial.as_ref() };
+        let ran = shared.run(w, participants - 1);
+        let ending = shared.ending;
+        if let Some(memory) = options.memory {
+            source.save_to(memory, ran);
         }
-        let Begun { mut trial, mut offered } = begun;
-        let mut schedule = trial.as_ref().map_or(options.schedule, Trial::schedule);
-        let (mut done, mut ran) = (start, true);
-        if offered.is_none()
-            && let Some(mut serial) = Serial::new(w, n, schedule, participants)
-        {
-            let first = serial.begin();
-            body.run(&mut serial, first);
-            (done, ran, offered) = (serial.done, serial.ran, Some(serial.offered()));
-        }
-        if done < n {
-            if let Some(trial) = &mut trial {
-                schedule = trial.schedule_after(done);
-            }
-            let source =
-                Source::with_memory(schedule, n - done, participants, w.index(), options.memory);
-            let (ending, trial) = (Ending::default(), trial.as_ref());
-            let helpers = Helpers::new(w.index());
-            let shared = Loop { source: &source, ending, helpers, body, start: done, trial };
-            ran = shared.run(w, participants - 1);
-            let ending = shared.ending;
-            if let Some(memory) = options.memory {
-                source.save_to(memory, ran);
-            }
-            ending.rethrow();
-            if let Some(offered) = offered.filter(|_| ran) {
-                offered.ended(w);
-            }
+        ending.rethrow();
+        if let Some(offered) = offered.filter(|_| ran) {
+            offered.ended(w);
         }
         if let Some(trial) = trial {
             trial.end(ran);

@@ -88,6 +88,18 @@ impl Options<'_> {
         self.control.is_some() || self.meter.is_some() || self.rounds.is_some()
     }
 
+    /// These options with the schedule of the pool of `w`, where that replaces the loop's own. A
+    /// loop that may be changed reads the pool's schedule while it runs.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_pool(&self, w: &Worker) -> Self {
+        let schedule = match self.is_controlled() {
+            true => self.schedule,
+            false => w.limit().schedule().of_loop(self.schedule, self.open),
+        };
+        Self { schedule, ..*self }
+    }
+
     /// The maximum number of participants of a loop of `n` iterations on the pool of `w`.
     #[inline]
     pub(super) fn participants(&self, w: &Worker, n: usize) -> usize {
