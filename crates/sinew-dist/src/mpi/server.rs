@@ -424,17 +424,18 @@ impl Server {
         self.end(line.as_bytes())
     }
 
-    /// Ends the job, or follows the end of it.
+    /// Ends the job, and tells all ranks, so that none writes a line as well: a job may end slowly.
+    /// Without a line another rank ends it.
     fn end(&mut self, line: &[u8]) -> ! {
-        if !line.is_empty() {
+        if line.is_empty() && !recovers() {
+            std::thread::sleep(RELAY);
+        } else if !line.is_empty() {
             self.ending = true;
             // One write, so that no other line is within.
             let _ = std::io::stderr().write_all(line);
             // MPICH's launcher loses what it has not read when the job ends.
             std::thread::sleep(LINE);
-            if recovers() {
-                self.send_to_all(END, &[]);
-            }
+            self.send_to_all(END, &[]);
         }
         self.exit()
     }
