@@ -107,7 +107,11 @@ impl Rounds {
         suite: Option<&Suite>,
     ) -> Result<Self, String> {
         let bench = Bench::prepare(input, threads)?;
-        let suite = suite.filter(|suite| suite.has(input.app, input.size));
+        let in_suite = suite.filter(|suite| suite.has(input.app, input.size));
+        if suite.is_some() && in_suite.is_none() {
+            eprintln!("skipped: the suite has no program for {} {}", input.app, input.size);
+        }
+        let suite = in_suite;
         let serial = [Version::Serial, Version::SuiteSerial].map(|version| (version, 1));
         let parallel = threads.iter().flat_map(|&threads| {
             PARALLEL.into_iter().chain([Version::Suite]).map(move |version| (version, threads))
